@@ -172,6 +172,14 @@ def _reads(emitter: Emitter, atom: Atom, target: str) -> bool:
     return target in emitter.expr(atom).reads
 
 
+def _as_given(emitter: Emitter, carried: Expr, first: Expr) -> Expr:
+    """What a loop carries, which may be the Python number that it was before."""
+    if not first.maybe_python:
+        return carried
+    emitter.roots[carried.text] = emitter.roots_of([first])
+    return replace(carried, maybe_python=True)
+
+
 def _shared(emitter: Emitter, atom: Var, let: Let) -> bool:
     """Whether another operand of `let` is the same memory."""
     mine = emitter.expr(atom).storages
@@ -201,10 +209,7 @@ def _bind_parameters(emitter: Emitter, loop: Loop, inner: Block) -> list[tuple[V
         first = loop.initial[k]
         if first.text != target and first.storages and (nested or any(s.owned for s in first.storages)):
             loop.foreign += made.storages  # in the first iteration it is what somebody else has
-        if first.maybe_python:
-            made = replace(made, maybe_python=True)
-            emitter.roots[target] = emitter.roots_of([first])
-        inner.env[param] = made
+        inner.env[param] = _as_given(emitter, made, first)
         inner.carried[loop.body.results[k]] = target
         inner.holder[target] = param
         storage.add(inner, param)
@@ -249,9 +254,9 @@ def _condition(emitter: Emitter, loop: Loop, condition: Function) -> Expr:
         block.env[index] = name(loop.index, index.type, weak=INDEX_BITS)
         for param, atom in zip(params, loop.consts):
             block.env[param] = borrowed(outer_expr(outer, atom), param)
-        for param, target in zip(params[len(loop.consts) :], loop.targets):
+        for param, target, first in zip(params[len(loop.consts) :], loop.targets, loop.initial):
             storages = (Storage(False),) if param.type.dims else ()
-            block.env[param] = name(target, param.type, storages=storages)
+            block.env[param] = _as_given(emitter, name(target, param.type, storages=storages), first)
         emitter.run(block)
         return emitter.expr(condition.results[0])
 
@@ -295,7 +300,8 @@ def _results(emitter: Emitter, loop: Loop, counted: bool) -> None:
         storages: tuple[Storage, ...] = ()
         if var.type.dims:
             storages = (Storage(True),) if loop.owned[k] else (*dict.fromkeys(operands), Storage(False))
-        emitter.hold(var, name(target, var.type, storages=storages), target)
+        made = name(target, var.type, storages=storages)
+        emitter.hold(var, _as_given(emitter, made, loop.initial[k]) if k < len(loop.initial) else made, target)
     for var, target in loop.arrays.items():
         emitter.hold(var, name(target, var.type, storages=(Storage(True),)), target)
     symbol = let.attributes.get("size")

@@ -10,7 +10,8 @@ read-only, for a layout that the program can't write through. Example, for `def 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +39,18 @@ class Held:
     """An array that a program is given: its parameter, its leaf (None for a capture), what is done with
     it."""
 
-    label: str
+    name: Callable[[], str]
     array: np.ndarray
     parameter: int
     leaf: int | None
     written: bool = False
     contiguous: bool = False
     ordered: bool = False
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name()
 
 
 def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
@@ -53,11 +59,14 @@ def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
     for k, capture in enumerate(program.captures):
         value = laid_out(read_capture(capture))
         if value is not None:
-            out.append(Held(f"the captured array {capture}", value, k, None))
-    labels = leaf_labels(program.structure, names)
+            out.append(Held(functools.partial("the captured array {}".format, capture), value, k, None))
+
+    def name(position: int) -> str:
+        return leaf_labels(program.structure, names)[position]
+
     for position, (leaf, given) in enumerate(zip(program.leaves, call.leaves)):
         if not isinstance(leaf, Fixed) and (value := laid_out(given)) is not None:
-            out.append(Held(labels[position], value, leaf, position))
+            out.append(Held(functools.partial(name, position), value, leaf, position))
     for write in program.writes:
         if write.kind in ("argument", "capture"):
             for one in out:

@@ -263,7 +263,26 @@ def big_chain_of_calls(x):
 
 _A = np.array([[1.0, 2.0], [0.5, -2.0]])
 _X = np.array([1.0, 3.0, 2.0])
+
+
+def ranges_beside_arrays(x):
+    """NumPy takes a range for a sequence of numbers."""
+    y = (x + range(len(x))) / len(x)
+    y[1:] = range(len(x) - 1)
+    y[:2] *= range(3, 5)
+    same = x == range(len(x)), range(len(x)) < x, len(x) == range(3)
+    return (
+        y,
+        *same,
+        range(3, 3 + len(x)) * x[0],
+        np.maximum(x, range(len(x))),
+        x @ range(len(x)),
+        np.array(range(len(x))),
+    )
+
+
 CASES = [
+    (ranges_beside_arrays, (np.array([0.5, 1.0, 2.0, 1.5]),)),
     (ternary_in_index, (_X, 1)),
     (ternary_in_index, (_X, 7)),
     (ternary_of_arrays, (_X,)),

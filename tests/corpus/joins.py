@@ -306,7 +306,40 @@ def made_then_kept(x):
     return best, f
 
 
+def python_number_or_narrow(a, c):
+    """A Python number on one path, a NumPy number of a narrower type on the other, as a loop's variable and behind a
+    branch: no value is lost."""
+    m, n = 1e300, c
+    for k in range(len(a)):
+        if a[k] > 2:
+            m = a[k]
+            n = n * a[k] + c
+        else:
+            n = n * 0.5
+    return float(m), float(n), m + a, n - a[0]
+
+
+def run_of_zeros(a, n):
+    t = n
+    for v in a:
+        t = t + 1 if v == 0 else v
+    return int(t), t > a[0]
+
+
+def replaced_by_another_type(x, c):
+    found = np.zeros(len(x))
+    for _ in range(5):
+        found = np.argmin((x[:, None] - c[None]) ** 2, 1)
+        c = c * 0.9
+    return c[found], found
+
+
 CASES = [
+    (python_number_or_narrow, (np.array([1, 2.5, 3, 0.5], np.float32), 0.1)),
+    (python_number_or_narrow, (np.array([1, 1.5, 2, 0.5], np.float32), 0.1)),
+    (run_of_zeros, (np.array([1, 0, 3, 0, 0], np.uint8), 0)),
+    (run_of_zeros, (np.array([0, 0, 0], np.int32), 3 * 10**9)),
+    (replaced_by_another_type, (np.arange(4.0), np.array([0.5, 2.0]))),
     (unpacks_captured_arrays, (2.0,)),
     (replaces_objects_of_captured_arrays, (2.0,)),
     (one_of_many_numbers, (np.arange(8.0)[::-1].copy(),)),

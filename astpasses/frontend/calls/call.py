@@ -467,6 +467,3 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
             return here.born([load_item(here, target, k) for k in range(len(target))])
     made = getattr(known(here, target), name)(*args, **keywords)
     return here.born(made) if name == "copy" else made
-
-
-__all__ = ["CHANGES", "TABLE", "handles", "has_staged", "hosted", "hosted_value", "call_value", "call_method"]

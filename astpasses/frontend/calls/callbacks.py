@@ -218,6 +218,3 @@ def isrealobj(x: Any) -> bool:
 @handles(np.common_type)
 def common_type(*arrays: Any) -> type:
     return np.common_type(*(np.empty(0, as_array(a).dtype) for a in arrays))
-
-
-__all__ = ["vectorized"]

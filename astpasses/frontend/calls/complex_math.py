@@ -77,6 +77,3 @@ def polar(x: Any) -> tuple:
 def rect(r: Any, phi: Any) -> Any:
     x, y = (call_value(function, (phi,), {}) for function in (math.cos, math.sin))
     return call_value(complex, (r * x, r * y), {})
-
-
-__all__ = ["phase", "polar", "rect"]

@@ -82,6 +82,3 @@ def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     if cls.__module__ != "builtins" and has_staged((args, keywords)):
         return here.born(by_python(here, cls.__name__, cls, tuple(map(hosted_value, args)), keywords))
     return here.born(cls(*map(hosted_value, args), **keywords))
-
-
-__all__ = ["construct", "has_staged_init", "keeps"]

@@ -19,13 +19,14 @@ from metaphrase.ops.shape import reshape
 from metaphrase.ops.structure import concatenate
 
 from ..flow.gathering import gathered, is_gathered
+from ..flow.iterators import Ranged
 from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import held
 from ..staging.session import Session, session
 from ..staging.settling import settled
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, Staged, StagedArray
-from .call import handles, has_staged
+from .call import call_value, handles, has_staged
 from .signatures import not_a_dtype
 
 _i64 = np.dtype("int64")
@@ -74,7 +75,9 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
     here, value = session(), settled(value)
     if is_gathered(value):
         return array_from(gathered(here, value), dtype)
-    if isinstance(value, (list, tuple, range)) and (has_staged(value) or _holds_rows(value)):
+    if isinstance(value, Ranged) and value.bounds:
+        return array_from(call_value(np.arange, value.bounds, {}), dtype)
+    if isinstance(value, (list, tuple)) and (has_staged(value) or _holds_rows(value)):
         given = None if dtype is None else dtype_given(dtype)
         parts = [array_from(v, given if isinstance(v, Number) else None) for v in value]
         if dtype is None:  # an array of Python numbers has NumPy's default types: nothing is weak in it

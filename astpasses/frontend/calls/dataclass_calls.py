@@ -90,6 +90,3 @@ def replace(obj: Any, /, **changes: Any) -> Any:
             if not only_given:
                 changes[field.name] = call_value(getattr, (obj, field.name), {})
     return construct_dataclass(session(), cls, (), changes)
-
-
-__all__ = ["is_generated", "construct_dataclass", "replace"]

@@ -110,6 +110,3 @@ def list_method(here: Session, target: list, name: str, args: tuple) -> tuple[st
         code="no-translation",
         remedy="use append, appendleft, pop, popleft, extend, or a list",
     )
-
-
-__all__ = ["deque_", "list_method"]

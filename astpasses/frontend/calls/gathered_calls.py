@@ -108,6 +108,3 @@ def _of_tuples(here: Session, name: str) -> UnsupportedError:
         code="gathered",
         remedy=f"give a key that is a number: {name}(items, key=lambda item: item[0])",
     )
-
-
-__all__ = ["extreme", "in_order", "is_one_column", "total"]

@@ -254,6 +254,3 @@ def _result(here: Session, made: Any, makes: bool) -> Any:
     if isinstance(made, (Var, Literal)):
         return here.array(made) if makes or made.type.dims else here.wrap(made)
     return made
-
-
-__all__ = ["library_handler", "call_library", "run_rule", "MAKERS"]

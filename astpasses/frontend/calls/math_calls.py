@@ -189,6 +189,3 @@ def degrees(x: Any) -> Any:
 @answers(math.radians)
 def radians(x: Any) -> Any:
     return float_(x) * (math.pi / 180.0)
-
-
-__all__ = ["math_handler", "domain_check", "range_check", "unless"]

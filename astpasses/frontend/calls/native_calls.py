@@ -73,7 +73,7 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
                 f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
                 here.span(),
                 code="no-translation",
-                remedy="write it with functions that have one, or compute it outside",
+                remedy="use functions that have one, compute it outside, or make arguments static (static_argnames)",
             )
         if top not in _PURE and here.in_region():
             raise UnsupportedError(
@@ -124,6 +124,3 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     known = not has_staged((args, keywords)) or kind.__module__ == "builtins" and kind is not type
     made = function(*args, **keywords) if known else by_python(here, name, function, args, keywords)
     return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
-
-
-__all__ = ["call_other"]

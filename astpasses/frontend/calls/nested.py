@@ -66,7 +66,8 @@ def _kind(here: Session, value: Any, depth: int = 8) -> Hashable:
     if type(value) is StagedArray:
         return (value.type, value.writeable) if value.box.known is None and value.box.phi is None else None
     if type(value) is Number:
-        return (value.type, value.python) if value.type.dtype.kind == "f" and isinstance(value._atom, Var) else None
+        plain = value.type.dtype.kind == "f" and isinstance(value._atom, Var) and value.narrow is None
+        return (value.type, value.python) if plain else None
     return (type(value), repr(value)) if value is None or type(value) in (bool, int, float, str) else None
 
 

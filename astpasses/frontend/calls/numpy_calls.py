@@ -14,7 +14,18 @@ import numpy as np
 from metaphrase.core.foreign import ufunc_name
 from metaphrase.source import UnsupportedError
 
-from ..operators.arithmetic import SPELLED, dims_of, dtype_of, elementwise, operand, require_room, resolve, spread
+from ..operators.arithmetic import (
+    SPELLED,
+    apply_to_both,
+    dims_of,
+    dtype_of,
+    elementwise,
+    is_of_two_types,
+    operand,
+    require_room,
+    resolve,
+    spread,
+)
 from ..staging.session import session
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
@@ -75,6 +86,8 @@ def _loop_dtypes(function: np.ufunc, values: list, dtype: Any, casting: Any) -> 
 
 
 def _apply(function: np.ufunc, values: list) -> Any:
+    if any(map(is_of_two_types, values)):
+        return apply_to_both(function, values, lambda values: _apply(function, values))
     rule = library_handler(function)
     if rule is not None:
         return rule(*values)

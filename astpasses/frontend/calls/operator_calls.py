@@ -134,6 +134,3 @@ def call_getter(getter: Any, target: Any) -> Any:
     else:
         found = tuple(functools.reduce(stager.attribute, part.split("."), target) for part in parts)
     return found[0] if len(found) == 1 else found
-
-
-__all__ = ["call_getter"]

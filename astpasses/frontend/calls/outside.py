@@ -172,14 +172,3 @@ def outside_items(here: Session, value: Any, item: Callable[[Any, int], Any]) ->
 
 def _has_items(value: Any) -> bool:
     return any(hasattr(type(value), name) for name in ("__iter__", "__getitem__", "__next__"))
-
-
-__all__ = [
-    "refuse_unsteady",
-    "unsteady",
-    "is_outside",
-    "refuse_outside",
-    "refuse_given",
-    "known_items",
-    "outside_items",
-]

@@ -220,6 +220,3 @@ class _Items:
         together = last - first + 1 == len(self.integers)
         trailing = rank - inner - (first if together else 0)
         return call_value(np.reshape, (valid, (*np.shape(valid), *(1,) * trailing)), {})
-
-
-__all__ = ["At", "Place"]

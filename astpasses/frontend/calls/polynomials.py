@@ -122,6 +122,3 @@ def roots(p: Any) -> Any:
     raise refused(
         "the number of roots that np.roots gives depends on values", "take np.linalg.eigvals of the companion matrix"
     )
-
-
-__all__ = ["polyfit", "poly"]

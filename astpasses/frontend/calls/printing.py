@@ -107,6 +107,3 @@ def joined_by(separator: str, parts: Any) -> Any:
             raise TypeError(f"sequence item {len(made)}: expected str instance, {type(part).__name__} found")
         made += [separator] * bool(made) + [part]
     return joined(made)
-
-
-__all__ = ["print__", "joined_by"]

@@ -104,6 +104,3 @@ def not_a_dtype(what: str) -> SourceError:
     return session().dtype_error(
         f"{what} is a staged value, and no dtype", remedy="name a dtype, as np.float64, or take x.dtype"
     )
-
-
-__all__ = ["settled_arguments", "python_values", "not_a_dtype"]

@@ -19,6 +19,7 @@ import numpy as np
 from ..flow.joins import joined_number
 from ..operators.arithmetic import is_number
 from ..staging.session import Session
+from ..staging.signals import NeedConcrete
 from .call import call_value, has_staged
 from .creation import array_from
 
@@ -31,7 +32,12 @@ def ordered(here: Session, items: list, key: Callable | None = None, reverse: bo
     columns = list(zip(*rows)) if len({len(row) for row in rows}) == 1 else []
     alike = columns and len({type(item) is tuple for item in items}) == 1
     if not (has_staged(keys) and alike and _joins(keys) and all(map(_joins, columns))):
-        return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
+        try:
+            return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
+        except NeedConcrete as need:
+            need.why = "the order of items that are not numbers"
+            need.remedy = "keep them in arrays, and take rows in the order that np.argsort gives"
+            raise
     # from behind, so that equal items keep their order in either direction
     line = array_from(keys[::-1] if reverse else keys)
     order = call_value(np.argsort, (line,), {"kind": "stable"})

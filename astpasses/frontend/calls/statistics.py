@@ -309,6 +309,3 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     first = np.where(found > 0, padded[0], size) if "f" in trim else 0
     last = np.where(found > 0, padded[found - 1] + 1, first if "f" in trim else 0) if "b" in trim else size
     return x[first:last]
-
-
-__all__ = ["answers", "refused"]

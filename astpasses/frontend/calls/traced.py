@@ -121,6 +121,3 @@ def _contents(value: Any) -> list[tuple]:
             continue
         todo += held
     return found
-
-
-__all__ = ["traced"]

@@ -110,5 +110,3 @@ def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype
 
 
 _METHODS: dict[str, Callable] = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "reduceat": _reduceat}
-
-__all__ = ["ufunc_method"]

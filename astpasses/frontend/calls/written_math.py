@@ -293,6 +293,3 @@ def apply_rows(function: Callable, arrays: list, dtypes: list | None, elements: 
 
     call_value(each_row, (once, results, arrays, count), {})
     return results, several
-
-
-__all__ = ["staged_as_written", "apply_rows", "folded", "run_along"]

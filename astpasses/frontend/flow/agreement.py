@@ -119,6 +119,3 @@ def agree(here: Session, heap: list[Location], left: dict[int, list[str]]) -> No
         before = [LEFT if choice[2] is None else AGREES for choice in phi.choices]
         inside = left.get(id(phi), before)
         _settle(here, phi, [LEFT if LEFT in pair else AGREES for pair in zip(before, inside)])
-
-
-__all__ = ["Agreement", "agree", "behind_branch", "bring_up_to_date"]

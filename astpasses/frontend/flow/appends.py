@@ -171,6 +171,3 @@ def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
         here.keep_items(arrays)
     python = [None if len({s.python[k] for s in slots}) > 1 else p for k, p in enumerate(slots[0].python)]
     return Rows(slots[0].tree, arrays, python)
-
-
-__all__ = ["Slot", "appended", "is_table", "rows_of", "worth_gathering"]

@@ -227,6 +227,3 @@ class Sizes:
 def cut_of(array: StagedArray) -> Atom:
     """What an array that nothing was stored into holds."""
     return array.box.atom
-
-
-__all__ = ["Sizes"]

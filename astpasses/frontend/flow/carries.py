@@ -19,7 +19,7 @@ from metaphrase.core.types import Array, i64
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import or_
 
-from ..operators.arithmetic import is_number, weak_type
+from ..operators.arithmetic import WEAK, is_number, is_of_two_types, weak_type
 from ..rewrite.plain import Undefined
 from ..staging.demand import sizes_of
 from ..staging.positions import said
@@ -31,8 +31,8 @@ from ..values.phi import all_of, choices_among
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
 from .carried_sizes import Sizes
 from .choices import MOST, choosable, one_of, tag_of, united
-from .joins import describe, joined_number, number_of, parts, same_static
-from .specs import ArraySlot, Carry, Path, Spec
+from .joins import constants, describe, joined_number, number_of, parts, same_static
+from .specs import ArraySlot, Carried, Carry, Path, Spec, is_missing, is_or_none, is_unset, maybe
 from .stacks import fit_stack
 
 
@@ -41,6 +41,9 @@ class Pass:
 
     def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
         self.here, self.plan, self.label = here, plan, label
+        self.turns = (
+            ""  # what has one type from the second iteration on, and is carried with another that it has before
+        )
         self.carries: list[Carry] = []
         self.by_path: dict[Path, Carry] = {}
         self.changed = False
@@ -79,6 +82,10 @@ class Pass:
         if spec.kind == "held":
             return entry
         if spec.kind == "number":
+            if is_number(entry):  # it may be another one than when the plan was made
+                dtype, python = spec.dtype, spec.python
+                self.take(spec, entry)
+                spec.python = python if spec.dtype == dtype else spec.python
             initial = (
                 (lambda: literal(0, spec.dtype))
                 if isinstance(entry, Undefined)
@@ -113,9 +120,10 @@ class Pass:
         """Numbers are carried at once; tuples are looked into; all else is held until it changes."""
         if is_number(entry):
             dtype, python = joined_number([entry])
-            return Spec("number", dtype, python=python, low=isinstance(entry, int) and entry >= 0)
+            low = isinstance(entry, int) and entry >= 0
+            return Spec("number", dtype, python=python, low=low, carried=Carried())
         if isinstance(entry, Maybe):
-            return _maybe(entry.value, entry.missing)
+            return maybe(entry.value, entry.missing)
         if isinstance(entry, OneOf):
             return Spec("one_of", template=entry.values)
         found = parts(entry)
@@ -143,7 +151,9 @@ class Pass:
             name = fresh_symbol(param.name + "#")
             self.here.facts.learn(name, 0 if spec.low else None, None)
             dim = Sym(name)
-        return Number(self.here, param, spec.python, dim)
+        made = Number(self.here, param, spec.python, dim)
+        made.among = (spec.carried,)
+        return made
 
     def array(self, path: Path, spec: Spec, initial: Callable[[], Atom], entry: Any) -> StagedArray:
         if any(number is not None for number in spec.sizes):
@@ -192,7 +202,7 @@ class Pass:
             spec = self.plan.setdefault(path, Spec("one_of", template=united(shape)))
             return self.one_of(path, spec, entry)
         if isinstance(shape, Maybe):
-            return self.absent(path, self.plan.setdefault(path, _maybe(shape.value, shape.missing)), entry)
+            return self.absent(path, self.plan.setdefault(path, maybe(shape.value, shape.missing)), entry)
         if isinstance(shape, StagedArray):
             spec = self.plan.setdefault(path, self.sizes.template(shape))
             if isinstance(entry, StagedArray):
@@ -200,7 +210,7 @@ class Pass:
             return self.array(path, spec, lambda: self.first(spec, entry), entry)
         if is_number(shape):
             dtype, python = joined_number([shape])
-            spec = self.plan.setdefault(path, Spec("number", dtype, python=python))
+            spec = self.plan.setdefault(path, Spec("number", dtype, python=python, carried=Carried()))
             return self.number(path, spec, lambda: self.first(spec, entry))
         self.plan.setdefault(path, Spec("held"))
         return shape
@@ -247,11 +257,11 @@ class Pass:
         entry, out = self.staged(entry), self.staged(out)
         if is_missing(entry):
             missing = None if is_unset(entry) and is_or_none(out) else entry
-            self.plan[path] = _maybe(out.value if isinstance(out, Maybe) else out, missing)
+            self.plan[path] = maybe(out.value if isinstance(out, Maybe) else out, missing)
         elif is_missing(out):
-            self.plan[path] = _maybe(entry, out)
+            self.plan[path] = maybe(entry, out)
         elif isinstance(out, Maybe):
-            self.plan[path] = _maybe(out.value, out.missing)
+            self.plan[path] = maybe(out.value, out.missing)
         elif isinstance(entry, StagedArray) and isinstance(out, StagedArray):
             dtype = np.result_type(entry.dtype, out.dtype)
             spec = self.plan[path] = Spec("array", dtype, entry.type.dims, entry=entry.type.dims)
@@ -291,24 +301,31 @@ class Pass:
             return
         if not is_number(out):
             raise self.mismatch(path, entry, out)
+        if weak_type(out) is None and joined_number([out]) != (spec.dtype, spec.python):
+            self.turns = "number"
         if self.fits(path, spec, entry, inside, out):
             self.by_path[path].final = self.here.atom(out, spec.dtype)
 
     def fits(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> bool:
         """Whether a number is of the kind that is carried; else the spec is widened."""
-        dtype, python = joined_number([number_of(spec.dtype, spec.python), out])
-        fits = (dtype, python) == (spec.dtype, spec.python)
-        if not fits:
-            if weak_type(out) is None and spec.python is complex and dtype.kind != "c":
-                raise self.mismatch(path, entry, out)
-            spec.dtype, spec.python = dtype, python
-            spec.low = spec.low and python is int
+        fits = self.take(spec, out)
         if spec.low and spec.python is int and out is not inside:
             dim = out if isinstance(out, int) else out.dim
             if dim is None or not self.here.facts.less_equal(0, dim):
                 spec.low = fits = False
         self.changed |= not fits
         return fits
+
+    def take(self, spec: Spec, value: Any) -> bool:
+        """Whether a number is of the kind that is carried, and nothing else; the spec is widened."""
+        before, learned = (spec.dtype, spec.python), False
+        spec.dtype, spec.python = joined_number([number_of(spec.dtype, spec.python, (spec.carried,)), value])
+        if weak_type(value) is None and before[1] in WEAK and spec.dtype == value.dtype and not is_of_two_types(value):
+            spec.python = None  # it is Python's before the first iteration only
+        spec.low = spec.low and spec.python is int
+        if weak_type(value) is not None:
+            learned = spec.carried.learn(constants(value))
+        return (spec.dtype, spec.python) == before and not learned
 
     def foresee(self, path: Path, entry: Any, out: Any) -> None:
         """A place that was held, and that the next pass carries: of a kind that has room for both values."""
@@ -342,6 +359,7 @@ class Pass:
         if dtype != spec.dtype:
             spec.dtype, self.changed = dtype, True
             return
+        self.turns = self.turns or "array" * (out.dtype != spec.dtype)
         self.by_path[path].final = self.here.atom(out, spec.dtype)
         self.leave_kept(path, spec, out)
 
@@ -387,7 +405,7 @@ class Pass:
                 value = inside_value
         elif is_or_none(out) or out is None and spec.template is not None:
             present = out.value if spec.template is None else spec.template
-            self.plan[path], self.changed = _maybe(present, None), True
+            self.plan[path], self.changed = maybe(present, None), True
             return
         else:
             value, inside_value = (out.value if isinstance(out, Maybe) else out), inside
@@ -426,7 +444,7 @@ class Pass:
             found = results.get(inside._atom)
             if found is None or not isinstance(found, (Var, Literal)):
                 return inside if found is None else found
-            return here.wrap(found, inside.python)
+            return here.wrap(found, inside.kind, among=inside.among)
         if isinstance(inside, StagedArray):
             if (sized := self.sizes.after(inside, results)) is not None:
                 self.finals[id(inside)] = sized
@@ -461,25 +479,6 @@ class Pass:
             return inside
         self.rebuilt[id(inside)] = here.born(kind.unflatten(metadata, made))
         return self.rebuilt[id(inside)]
-
-
-def is_missing(value: Any) -> bool:
-    return value is None or isinstance(value, Undefined)
-
-
-def _maybe(present: Any, missing: Any) -> Spec:
-    """A value that is `missing` on some paths; names of our own need no flag."""
-    return Spec("unset" if is_unset(missing) else "maybe", template=present, missing=missing)
-
-
-def is_unset(value: Any) -> bool:
-    """Whether a name of our own has no value, which then nobody reads."""
-    return isinstance(value, Undefined) and value.label is None
-
-
-def is_or_none(value: Any) -> bool:
-    """Whether it is a value on some paths and None on others."""
-    return isinstance(value, Maybe) and value.missing is None
 
 
 def _equal(a: Any, b: Any) -> bool:

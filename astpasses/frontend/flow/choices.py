@@ -281,6 +281,3 @@ def _taking(name: str, method: Callable) -> Callable:
         return over(one, with_one, known)
 
     return operation
-
-
-__all__ = ["MOST", "choosable", "one_of", "over", "over_raised", "table", "tag_of", "takes_choices", "truth", "united"]

@@ -63,6 +63,3 @@ def as_it_was(end: End) -> Iterator[None]:
             phi.choices = old
         for location, value in reversed(before):
             location.write(value)
-
-
-__all__ = ["End", "as_it_was"]

@@ -19,6 +19,7 @@ from metaphrase import tree_util
 from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.source import UnsupportedError
 
+from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import to_integer
 from ..staging.journal import StructureLocation
 from ..staging.session import Session
@@ -38,7 +39,8 @@ class Rows:
     Python types of leaves that are Python's numbers."""
 
     def __init__(self, tree: Any, arrays: list[StagedArray], python: list[type | None]):
-        self.tree, self.arrays, self.python = tree, arrays, python
+        self.tree, self.arrays = tree, arrays
+        self.python = [kind if kind in WEAK else None for kind in python]  # of two types: as wide as both need
 
     def __repr__(self) -> str:
         return f"<rows of {self.tree}>"
@@ -91,11 +93,7 @@ def refuse_read(here: Session, value: Any) -> None:
 
 def python_kind(value: Any) -> type | None:
     return (
-        value.python
-        if isinstance(value, Number)
-        else type(value)
-        if type(value) in (int, float, complex, bool)
-        else None
+        value.kind if isinstance(value, Number) else type(value) if type(value) in (int, float, complex, bool) else None
     )
 
 
@@ -343,11 +341,11 @@ def columns(here: Session, value: list) -> tuple[Any, list[StagedArray], list[ty
     parts = []
     for item in value:
         if isinstance(item, Rows):
-            parts.append((item.tree, item.arrays, item.python))
+            parts.append((item.tree, item.arrays, item.now().python))
             continue
         leaves, tree = tree_util.tree_flatten(item)
         arrays = [call_value(np.array, ([leaf],), {}) for leaf in leaves]
-        parts.append((tree, arrays, list(map(python_kind, leaves))))
+        parts.append((tree, arrays, Rows(tree, arrays, list(map(python_kind, leaves))).python))
     tree = parts[0][0]
     if any(part[0] != tree for part in parts):
         raise not_a_list(here)

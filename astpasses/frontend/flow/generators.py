@@ -288,18 +288,3 @@ def any_of(here: Session, lazy: Lazy, wanted: bool, test: Callable[[Any], Any]) 
 
 def _nothing(*state: Any) -> None:
     """No state."""
-
-
-__all__ = [
-    "Lazy",
-    "READ_AS_LISTS",
-    "SHOWS",
-    "all_of",
-    "any_of",
-    "first",
-    "handed",
-    "is_loop",
-    "mapped",
-    "run_clause",
-    "run_items",
-]

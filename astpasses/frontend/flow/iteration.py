@@ -15,6 +15,7 @@ import numpy as np
 
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.ir import Atom
 from metaphrase.core.types import i64
 from metaphrase.late import log
 from metaphrase.ops.arithmetic import max_
@@ -23,12 +24,14 @@ from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import dim_of
+from ..staging.demand import roots_of, whole_numbers
 from ..staging.journal import BoxLocation, Location
+from ..staging.literals import elements as all_elements
 from ..staging.literals import known_value
 from ..staging.session import Session, session
 from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
-from .branches import branch, static_truth
+from .branches import branch, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
 from .iterators import Ranged, started, without_first
 from .lazy import lazily
@@ -120,9 +123,13 @@ def ranged(here: Session, iterable: Any) -> Ranged | None:
     if isinstance(iterable, StagedArray):
         if iterable.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        array = iterable
-        view = Ranged(array.type.dims[0], lambda k, rows: array[k])
-        return Ranged(array.type.dims[0], lambda k, rows: rows[0], [array], view)
+
+        def item(k: Any, rows: list) -> Any:  # unrolled, that of an `np.arange(5)` is known
+            known = iterable.box.known if isinstance(k, int) and iterable.ndim == 1 and not iterable.chain else None
+            return rows[0] if known is None else known[k]
+
+        size = iterable.type.dims[0]
+        return Ranged(size, item, [iterable], Ranged(size, lambda k, rows: iterable[k]))
     return None
 
 
@@ -177,9 +184,25 @@ def run_over(
     stop: Callable | None,
 ) -> None:
     """`for element in iterable` for what does not change in the loop."""
-    source = ranged(here, iterable)
-    reason: TrialOver | None = None
-    peeled = 0
+    source: Any = ranged(here, iterable)
+    reason, peeled = None, 0
+
+    def first() -> bool:
+        element = source.item(0, [r[0] for r in source.rows])
+        return _python_iterations(here, [element], body, get, set_, names, stop, site)
+
+    def first_then_rest() -> None:
+        if first():
+            _roll_for(here, site, without_first(source), body, get, set_, names, stop, target or "i", span, 1)
+
+    def apart() -> bool:
+        """`if len(iterable): ...`: the first iteration, where there is one, apart from the rest."""
+        try:
+            branch(here.size(source.length) > 0, first_then_rest, lambda: None, get, set_, names)
+        except TrialOver:
+            return False
+        return True
+
     if source is not None and source.length == 0:
         return
     if source is not None and _worth_rolling(here, site, source.length):
@@ -187,27 +210,27 @@ def run_over(
             current = source
             if attempt and isinstance(source.length, int):
                 current, peeled = without_first(source), 1
-                if not _python_iterations(
-                    here, [source.item(0, [r[0] for r in source.rows])], body, get, set_, names, stop, site
-                ):
+                if not first():
                     return
             try:
-                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span, peeled)
+                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span, peeled, not attempt)
                 return
             except PeelFirst as over:
                 reason = over.without_frames()
+                if not attempt and not isinstance(source.length, int) and apart():
+                    return
             except TrialOver as over:
                 reason = over.without_frames()
                 break
         assert reason is not None
         _pin_sizes(here, reason)
         if not isinstance(source.length, int):
-            raise _count_needed(here, source.length, not_rolled(here, reason, "for"))
+            raise _count_needed(here, here.dim_atom(source.length), not_rolled(here, reason, "for"))
         here.decisions.unrolled[site] = reason
         log.info("%s: loop unrolled: %s", span, reason.reason)
         if source.length - peeled > LIMIT:
             raise not_rolled(here, reason, "for", too_long=True)
-    elements = iter(source) if source is not None else _python_iterable(here, iterable)
+    elements = iter(source) if source is not None else iter(all_elements(here, iterable))
     _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
     if stop is not None and static_truth(stop()) is None:  # how far iterators are depends on the run
         here.left.update({id(i): (i, span) for i in (iterable, elements) if hasattr(type(i), "__next__")})
@@ -264,6 +287,7 @@ def _roll_for(
     target: str,
     span: Any,
     rest: int,
+    peels: bool = False,
 ) -> None:
     from ..staging.operations import negated
 
@@ -273,7 +297,7 @@ def _roll_for(
 
         header = None if stop is None else lambda: negated(stop())
         length, rows = ranged_.length, ranged_.rows
-        roll(here, Loop(site, names, get, set_, step, header, length, rows, target, span, rest))
+        roll(here, Loop(site, names, get, set_, step, header, length, rows, target, span, rest, peels))
 
     try:
         attempt(source)
@@ -353,12 +377,6 @@ def _effects(here: Session) -> int:
     return sum(let.primitive.effect is not None for let in here.region.builder.lets)
 
 
-def _python_iterable(here: Session, iterable: Any) -> Any:
-    from ..staging.literals import elements
-
-    return iter(elements(here, iterable))
-
-
 # --- while ---
 
 
@@ -369,7 +387,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
     site = (span, tuple(here.path))
     reason = here.decisions.unrolled.get(site)
     if reason is None:
-        loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span)
+        loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span, 0, True)
         try:
             roll(here, loop)
             return
@@ -387,7 +405,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
             known = static_truth(truth)
             if known is None:
                 _pin_sizes(here, reason)
-                raise not_rolled(here, reason, "while")
+                raise _count_needed(here, truth_atom(here, truth), not_rolled(here, reason, "while"))
             if not known:
                 break
             if count == 0 and reason is not None and site not in here.decisions.unrolled:
@@ -416,7 +434,7 @@ def _peel_while(
             then()
 
     def rest() -> None:
-        later = replace(loop, rest=loop.rest + 1)
+        later = replace(loop, rest=loop.rest + 1, peels=False)
         try:
             roll(here, later)
         except PeelFirst as over:
@@ -441,13 +459,12 @@ def _pin_sizes(here: Session, over: TrialOver | None) -> None:
         raise NeedConcrete(set(roots), "the size of an array that a loop carries", here.span())
 
 
-def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:
-    """A loop that can't be rolled is unrolled if its count is a small number that the caller gives, or one that an
-    earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be unrolled."""
-    from ..staging.demand import roots_of
-
+def _count_needed(here: Session, asked: Atom, refusal: BaseException) -> BaseException:
+    """A loop that can't be rolled is unrolled if its count, or its test, is made of small integers that the caller
+    gives, or that an earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be."""
     rolled = any(region.builder.name in ("body", "test") for region in here.regions[1:])
-    roots = set() if rolled else roots_of(here, here.dim_atom(length))
+    told = roots_of if asked.type.dtype != bool else whole_numbers
+    roots = set() if rolled else set(told(here, asked))
     if not roots or any(root[0] not in ("argument", "loop") for root in roots):
         return refusal
     why = "the number of iterations of a loop that can't be rolled"

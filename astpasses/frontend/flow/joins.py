@@ -9,40 +9,100 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import itertools
 import types
 from typing import Any
 
 import numpy as np
 
 from metaphrase import tree_util
+from metaphrase.core.ir import Literal
 from metaphrase.core.types import Array
 from metaphrase.exceptions import exception_of
 from metaphrase.late import log
+from metaphrase.ops.weak_integers import is_narrow
 
-from ..operators.arithmetic import WEAK, is_number, weak_type
+from ..operators.arithmetic import WEAK, is_number, is_of_two_types, weak_type
 from ..rewrite.plain import Undefined
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
+from .specs import Carried
 
 _RANK = [bool, int, float, complex]
+_OF_THE_RUN = "items of which only the run knows how many there are"
+_WORDS = {"Text": "a text with values of the run", "Rows": _OF_THE_RUN, "Stack": _OF_THE_RUN}
 _HEAP = 1 << 9  # the flag of classes written in Python
 
 
 def joined_number(values: list[Any]) -> tuple[np.dtype, type | None]:
-    """The dtype, and the Python type if all are Python numbers, that all these numbers fit."""
+    """The dtype that holds all these numbers, and their kind: the Python type if all are Python numbers; None if all
+    are NumPy's, or floats of NumPy's that hold the others; else the NumPy type of those that are NumPy's."""
     weak: list[Any] = [weak_type(v) for v in values]
     if all(w is not None for w in weak):
         kind = _RANK[max(map(_RANK.index, weak))]
         return WEAK[kind], kind
-    parts = [v.dtype if w is None else np.dtype(bool) if w is bool else w(0) for v, w in zip(values, weak)]
-    made = np.result_type(*parts)
+    narrow = np.result_type(*map(_beside_others, values, weak))
+    held = [v.dtype if w is None else WEAK[w] for v, w in zip(values, weak) if w is None or not _fits(v, narrow)]
+    # Of uint64 and int64 NumPy makes floats: a Python int beside an uint64 is checked instead.
+    wide = narrow if narrow == np.uint64 else np.result_type(narrow, *held)
     if any(weak):
-        log.debug("a Python number and a NumPy number in one variable are one np.%s", made.name)
-    return made, None
+        log.debug("a Python number and a NumPy number in one variable are one np.%s", wide.name)
+    python = not {*weak} <= {None, bool} or any(map(is_of_two_types, values))
+    counts = python and is_narrow(narrow) and narrow != np.uint64  # where it is Python's it does not wrap
+    return wide, narrow.type if wide != narrow or counts else None
 
 
-def number_of(dtype: np.dtype, python: type | None) -> Number:
+def _beside_others(value: Any, weak: type | None) -> Any:
+    """What NumPy's promotion sees of a number beside NumPy's."""
+    if weak is None:
+        return getattr(value, "narrow", None) or value.dtype
+    return np.dtype(bool) if weak is bool else weak(0)
+
+
+def _fits(value: Any, dtype: np.dtype) -> bool:
+    """Whether a Python number surely is one of this dtype, whatever it is when the program runs."""
+    known, seen = [constants(value)], set()
+    for numbers in known:
+        if numbers is None:
+            return False
+        for number in numbers:
+            if isinstance(number, Carried):
+                if number not in seen:
+                    number.asked = True
+                    seen.add(number)
+                    known.append(number.among)
+            elif not _is_one(number, dtype):
+                return False
+    return True
+
+
+def _is_one(number: Any, dtype: np.dtype) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            cast = (complex if dtype.kind == "c" else type(number))(dtype.type(number))
+    except (OverflowError, ValueError):
+        return False
+    return cast == number or number != number
+
+
+def constants(value: Any) -> tuple | None:
+    """The Python numbers that a Python number is one of; a variable of a loop stands for those that
+    it may be. None where only the run knows it."""
+    if not isinstance(value, Number):
+        return (value,)
+    atom = value._atom
+    return (atom.value.item(),) if isinstance(atom, Literal) else value.among
+
+
+def joined_constants(*values: tuple | None) -> tuple | None:
+    """Those of numbers of several paths."""
+    return None if None in values else tuple(dict.fromkeys(itertools.chain(*values)))  # type: ignore[arg-type]
+
+
+def number_of(dtype: np.dtype, kind: type | None, among: tuple | None = None) -> Number:
     """A stand-in for a number of this type, for `joined_number`."""
-    return Number(None, _Typed(Array(np.dtype(dtype))), python)  # type: ignore[arg-type]
+    made = Number(None, _Typed(Array(np.dtype(dtype))), kind)  # type: ignore[arg-type]
+    made.among = among
+    return made
 
 
 class _Typed:
@@ -190,8 +250,8 @@ def describe(value: Any) -> str:
         return f"{describe(value.value)} on some paths"
     if isinstance(value, Poison):
         return "of no one type"
-    if type(value).__name__ == "Text":
-        return "a text with values of the run"
+    if (words := _WORDS.get(type(value).__name__)) is not None:
+        return words
     if isinstance(value, OneOf):
         return f"one of {', '.join(map(repr, value.values))}"
     if is_number(value) or isinstance(value, str):

@@ -113,6 +113,3 @@ def put_back(here: Session, entry: list, final: list, after: dict[int, int], ran
 def _choose(here: Session, flag: Atom, then: Atom, otherwise: Atom) -> Atom:
     spread = here.emit(broadcast, flag, shape=then.type.dims, axes=()) if then.type.dims else flag
     return here.emit(select, spread, then, otherwise)
-
-
-__all__ = ["round_of", "refuse_reads", "put_back"]

@@ -25,7 +25,7 @@ from ..staging.faults import is_users
 from ..staging.journal import MISSING, AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session
-from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
+from ..staging.signals import BranchRaised, NeedConcrete, PeelFirst, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
 from .appends import Slot, appended, is_table, rows_of, worth_gathering
@@ -55,6 +55,7 @@ class Loop:
     target: str = "i"
     span: Span | None = None
     rest: int = 0  # so many iterations are run apart before: what is carried is of types of its own
+    peels: bool = False  # whether the first iteration can be run apart where only that changes a type
 
 
 @dataclass
@@ -386,6 +387,8 @@ def _finish(here: Session, loop: Loop, entry: list, staged: StagedBody) -> None:
     """Close the regions and bind the Let; put the state after the loop in place."""
     work = staged.work
     sure = _surely_runs(here, loop)
+    if loop.peels and (work.turns == "number" or sure and work.turns):
+        raise PeelFirst("the first iteration changes the type of a variable", loop.span)
     seen = check_aliases(here, loop, entry, staged)
     carries = [c for c in work.carries if c.final is not c.param]
     kept: dict[Var, Any] = {}

@@ -20,7 +20,7 @@ from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import le, not_
 from metaphrase.ops.effects import check
 
-from ..operators.arithmetic import is_number
+from ..operators.arithmetic import WEAK, is_number
 from ..rewrite.plain import Undefined
 from ..staging.demand import whole_numbers
 from ..staging.positions import said
@@ -32,11 +32,12 @@ from ..values.objects import is_mutable
 from ..values.phi import Phi, UnknownAlias, all_of, bind, candidates_of, choices_among, family, paths_of
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
 from ..values.views import Rectangle
-from .carries import _equal, is_unset
+from .carries import _equal
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
 from .gathering import is_gathered
-from .joins import describe, joined_number, parts, same_static
+from .joins import constants, describe, joined_constants, joined_number, parts, same_static
+from .specs import is_unset
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 from .unlike import array_or_number, negated_test
 
@@ -196,8 +197,9 @@ class Merger:
             return lambda outs: here.wrap(self.test, bool) if a else negated_test(here, self.test)
         dtype, python = joined_number([a, b])
         here.mixed += any(joined_number([v]) != (dtype, python) for v in (a, b))
+        among = joined_constants(constants(a), constants(b)) if python in WEAK else None
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
-        return lambda outs: here.wrap(outs[k], python)
+        return lambda outs: here.wrap(outs[k], python, among=among)
 
     def arrays(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         here = self.here
@@ -303,7 +305,7 @@ class Merger:
         for flags, candidate, chain in found or ():
             steps = self.exported(candidate, (*chain, *array.chain) if flags else chain, side, name)
             many = paths_of(candidate) + len(found) > _MOST_PATHS  # type: ignore[arg-type]
-            if array.dtype != dtype or not array.writeable or steps is None or many:
+            if array.dtype != dtype or steps is None or many:
                 found = None
                 break
             k = self.flag_of_side(flags, side, name) if flags else None

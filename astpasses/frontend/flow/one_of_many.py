@@ -96,7 +96,9 @@ def _array(here: Session, items: list[StagedArray], index: Number) -> StagedArra
     dtype = np.result_type(*[item.dtype for item in items])
     stacked = call_value(np.stack, ([item.astype(dtype) for item in items],), {})
     made = here.array(here.atom(stacked[index]))
-    bind(made.box, UnknownAlias([item.box for item in items], here.place()[1] or "item", here.span()))
+    alias = UnknownAlias([item.box for item in items], here.place()[1] or "an item of a list", here.span())
+    alias.remedy = "keep the items in one array: items = np.stack(items)"
+    bind(made.box, alias)
     return made
 
 
@@ -108,6 +110,3 @@ def _unlike(here: Session, what: str, one: Any, other: Any) -> UnsupportedError:
         remedy="give them one structure and one shape, or test the index with `if`",
         code="join",
     )
-
-
-__all__ = ["one_of_many"]

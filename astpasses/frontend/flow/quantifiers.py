@@ -48,6 +48,3 @@ def quantified(here: Session, wanted: bool, iterable: Any, test: Callable[[Any],
     stop = (lambda: found[0]) if wanted else (lambda: negated(found[0]))
     run_items(iterable, body, lambda: (found[0],), restore, ("found",), stop)
     return found[0]
-
-
-__all__ = ["quantified"]

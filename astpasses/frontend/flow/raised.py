@@ -130,6 +130,3 @@ def has_effects(region: Region) -> bool:
 def emit_raise(here: Session, ok: Atom, raised: BranchRaised) -> None:
     """A check that raises what user code raised, unless `ok`."""
     kept(here, raised.exception, raised.span).require(here, ok)
-
-
-__all__ = ["Kept", "emit_raise", "has_effects", "kept", "raises_later"]

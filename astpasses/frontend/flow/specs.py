@@ -23,9 +23,27 @@ import numpy as np
 from metaphrase.core.ir import Atom, Var
 from metaphrase.late import dataclass
 
-from ..values.staged_values import StagedArray
+from ..rewrite.plain import Undefined
+from ..values.staged_values import Maybe, StagedArray
 
 Path = tuple
+
+
+class Carried:
+    """Which Python numbers a loop's variable is one of, as `joins.constants` says it. `asked`: whether the body
+    depends on that."""
+
+    def __init__(self) -> None:
+        self.among: tuple | None = ()
+        self.asked = False
+
+    def learn(self, among: tuple | None) -> bool:
+        """Note what else it may be; whether what depends on that has to be staged again."""
+        new = among is None or any(n is not self and n not in (self.among or ()) for n in among)
+        if self.among is None or not new:
+            return False
+        self.among = None if among is None else (*self.among, *(n for n in among if n is not self))
+        return self.asked
 
 
 @dataclass
@@ -35,8 +53,9 @@ class Spec:
     kind: str
     dtype: np.dtype = None  # type: ignore[assignment]  # numbers and arrays have one
     dims: tuple = ()
-    python: type | None = None
+    python: type | None = None  # the kind of a number, see joins.joined_number
     low: bool = False
+    carried: Any = None  # of a number: the `Carried` that says which of Python's it may be
     template: Any = None
     missing: Any = ...  # what a `maybe` is where it is not there; ...: what it is before the loop
     sizes: tuple = ()  # of an array whose size changes: a number for each dim, None where it stays
@@ -67,4 +86,20 @@ class ArraySlot:
     outside: Any = None  # a StagedArray, or None where the name holds something else
 
 
-__all__ = ["Path", "Spec", "Carry", "ArraySlot"]
+def is_missing(value: Any) -> bool:
+    return value is None or isinstance(value, Undefined)
+
+
+def maybe(present: Any, missing: Any) -> Spec:
+    """A value that is `missing` on some paths; names of our own need no flag."""
+    return Spec("unset" if is_unset(missing) else "maybe", template=present, missing=missing)
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a name of our own has no value, which then nobody reads."""
+    return isinstance(value, Undefined) and value.label is None
+
+
+def is_or_none(value: Any) -> bool:
+    """Whether it is a value on some paths and None on others."""
+    return isinstance(value, Maybe) and value.missing is None

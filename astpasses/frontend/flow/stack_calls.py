@@ -242,6 +242,3 @@ def refused(here: Session, what: str) -> UnsupportedError:
         code="gathered",
         remedy="use append, extend, pop(), pop(0), clear, len, indices, or make an array: np.array(values)",
     )
-
-
-__all__ = ["METHODS", "push", "pop", "item_at", "store_at", "stored_in_rows", "refused"]

@@ -402,23 +402,3 @@ def refuse_printing(here: Session) -> None:
             code="gathered",
             remedy="print in the caller of the function",
         )
-
-
-__all__ = [
-    "Stack",
-    "NeedStack",
-    "Item",
-    "is_stack",
-    "make_stack",
-    "make_stacks",
-    "become_stack",
-    "fit_stack",
-    "stack_like",
-    "several_lengths",
-    "older_loop",
-    "count",
-    "item_of_value",
-    "item_of_slots",
-    "item_of_list",
-    "refuse_printing",
-]

@@ -62,6 +62,3 @@ def negated_test(here: Session, test: Atom) -> Number:
     out = here.emit(not_, test)
     relate_not(here, out, test)
     return here.wrap(out, bool)
-
-
-__all__ = ["array_or_number", "negated_test"]

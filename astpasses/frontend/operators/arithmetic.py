@@ -27,10 +27,11 @@ from metaphrase.ops.elementary import sqrt
 from metaphrase.ops.shape import broadcast, reshape
 from metaphrase.ops.weak_integers import is_narrow
 
+from ..flow.iterators import Ranged
 from ..rewrite.plain import OPERATORS
 from ..staging.session import Session, session
 from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
-from ..values.staged_values import Number, Staged, StagedArray
+from ..values.staged_values import Number, Staged, StagedArray, counts
 
 UFUNCS: dict[str, np.ufunc] = {
     "+": np.add,
@@ -58,6 +59,8 @@ SPELLED: dict[Callable, Primitive] = Spellings(
 COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
 WEAK = {bool: np.dtype(bool), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")}
 RANK = [bool, int, float, complex]
+_OPERANDS = (Staged, bool, int, float, complex, np.generic, np.ndarray, list, tuple)
+_OF_KIND = {"i": int, "u": int, "f": float, "c": complex}
 
 
 def is_number(value: Any) -> bool:
@@ -88,12 +91,16 @@ def dtype_of(value: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """Lists and concrete arrays as staged arrays; all else as it is."""
-    if isinstance(value, (list, tuple)):
+    """Sequences and concrete arrays as staged arrays; all else as it is."""
+    if isinstance(value, (list, tuple)) or is_range(value):
         from ..calls.creation import array_from
 
         return array_from(value)
     return session().lift(value) if isinstance(value, np.ndarray) else value
+
+
+def is_range(value: Any) -> bool:
+    return isinstance(value, range) or isinstance(value, Ranged) and bool(value.bounds)
 
 
 def dims_of(value: Any) -> tuple:
@@ -246,8 +253,33 @@ def elementwise(
 def ufunc(function: np.ufunc, values: Sequence[Any]) -> Any:
     """Apply a NumPy ufunc that a primitive answers to."""
     values = [operand(v) for v in values]
+    if any(map(is_of_two_types, values)):
+        return apply_to_both(function, values, lambda values: ufunc(function, values))
     primitive = SPELLED[function]
     return elementwise(primitive, values, resolve(function, [dtype_of(v) for v in values]))
+
+
+def apply_to_both(function: np.ufunc, values: Sequence[Any], apply: Callable) -> Any:
+    """`apply(values)` where some values are Python's numbers on some paths and NumPy's, of a narrower type, on others.
+    They are held as wide as Python's; beside NumPy's numbers and arrays they take the types that these give them."""
+    here = session()
+    two = [v if is_of_two_types(v) else None for v in values]
+    others = any(t is None and weak_type(v) is None for v, t in zip(values, two))
+    narrow = [dtype_of(v) if t is None else np.dtype(t.narrow) for v, t in zip(values, two)]
+    kinds: Sequence[Any] = [None if t is None else np.result_type(t.dtype, WEAK[_OF_KIND[t.dtype.kind]]) for t in two]
+    by_value = function in map(UFUNCS.get, COMPARISONS) and all(t is None or counts(t) for t in two)
+    if others and not by_value:
+        weak = [k if t is None else _OF_KIND[t.dtype.kind] for k, t in zip(narrow, two)]
+        kinds = list(map(np.promote_types, resolve(function, narrow), resolve(function, weak)))
+    made = apply([v if t is None else here.wrap(here.atom(v, k)) for v, t, k in zip(values, two, kinds)])
+    if others or function.nout > 1:
+        return made
+    result = function.resolve_dtypes((*narrow, None))[-1]
+    return made if result == made.dtype else here.wrap(here.atom(made), result.type)
+
+
+def is_of_two_types(value: Any) -> bool:
+    return isinstance(value, Number) and value.narrow is not None
 
 
 # --- Python's operators ---
@@ -256,7 +288,7 @@ def ufunc(function: np.ufunc, values: Sequence[Any]) -> Any:
 def binary(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`."""
     for value in (left, right):
-        if not isinstance(value, (Staged, bool, int, float, complex, np.generic, np.ndarray, list, tuple)):
+        if not isinstance(value, _OPERANDS) and not is_range(value):
             if isinstance(value, numbers.Number):
                 _refuse_exact(symbol, left, right, type(value).__name__)
             if symbol in ("==", "!="):
@@ -273,6 +305,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         from .python_numbers import weak_binary
 
         return weak_binary(symbol, left, right)
+    if any(map(is_of_two_types, (left, right))):
+        return apply_to_both(UFUNCS[symbol], (left, right), lambda values: binary(symbol, *values))
     if symbol == "**":
         special = _special_power(left, right)
         if special is not None:
@@ -299,6 +333,8 @@ def _refuse_exact(symbol: str, left: Any, right: Any, name: str) -> None:
 
 def _is_sequence_operation(symbol: str, items: Any, number: Any) -> bool:
     """A list and a staged scalar where NumPy has no part: `[0.0] * n` repeats the list, in Python."""
+    if is_range(items):
+        return weak_type(number) is not None
     if not isinstance(items, (list, tuple)) or not isinstance(number, Number):
         return False
     if symbol == "*" and number.dtype.kind not in "iub":
@@ -433,39 +469,3 @@ def check_castable(here: Session, result: Any, target: StagedArray, symbol: str)
             f"Cannot cast output of '{symbol}=' from {have} to {target.dtype}",
             remedy=f"make the array {have} first, or write x = x {symbol} ...",
         )
-
-
-def round_python(value: Staged, digits: int | None) -> Any:
-    """`round(x)`: an int for Python numbers; halves to even."""
-    if isinstance(digits, float):
-        raise TypeError("'float' object cannot be interpreted as an integer")
-    from ..calls.call import call_value
-
-    if isinstance(value, Number) and value.python is int:
-        return value if digits is None or digits >= 0 else _round_int(value, 10**-digits)
-    if isinstance(value, Number) and value.python is complex:
-        raise TypeError("type complex doesn't define __round__ method")
-    here = session()
-    python = isinstance(value, Number) and value.python is float
-    if python and isinstance(digits, int) and 0 < abs(digits) <= 22:
-        from .python_numbers import round_digits
-
-        return round_digits(here, value, digits)  # type: ignore[arg-type]
-    out = call_value(np.round, (value, digits or 0), {})
-    if digits is None and isinstance(value, Number):
-        from .python_numbers import to_integer
-
-        return here.wrap(to_integer(here, here.atom(out)), int)
-    return here.wrap(here.atom(out), value.python) if isinstance(value, Number) else out
-
-
-def _round_int(value: Number, unit: int) -> Any:
-    """The nearest multiple of `unit`; halves to the even one."""
-    from ..flow.lazy import choose
-
-    if unit >= 2**62:
-        return value * 0
-    below = value // unit
-    rest = value - below * unit
-    up = choose(rest * 2 == unit, lambda: below % 2 == 1, lambda: rest * 2 > unit)
-    return (below + choose(up, lambda: 1, lambda: 0)) * unit

@@ -31,7 +31,7 @@ from ..values.orders import rely_on_order
 from ..values.phi import write_through
 from ..values.staged_values import Number, Staged, StagedArray, Unsettled
 from ..values.views import Pick, Rectangle, Reshape, view
-from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
+from .arithmetic import broadcast_dims, dims_of, is_number, is_range, operand, spread
 from .python_numbers import LONE_ELEMENTS, held
 from .slices import resolve_slice, spaced, unknown_step
 
@@ -121,17 +121,13 @@ def _mask_of_one(truth: Any) -> Any:
 
 def range_as_array(item: Any) -> Any:
     """`x[range(n), k]`, `x[kept]`: of a range, a gathered list and what has an `__array__` an array."""
-    from ..calls.call import call_value
     from ..flow.gathering import gathered, is_gathered
-    from ..flow.iterators import Ranged
     from .protocols import array_of
 
     if is_gathered(item):
         return gathered(session(), item)
-    if isinstance(item, range):
-        return np.arange(item.start, item.stop, item.step)
-    if isinstance(item, Ranged):
-        return call_value(np.arange, item.bounds, {}) if item.bounds else item
+    if is_range(item):
+        return operand(item)
     if type(item) in (list, tuple):
         made = [array_of(value) for value in item]
         return item if all(map(operator.is_, made, item)) else type(item)(made)

@@ -31,7 +31,7 @@ from metaphrase.ops.shape import broadcast, convert
 from ..staging.knowledge import relate
 from ..staging.session import Session, session
 from ..values.capacities import capacity
-from ..values.staged_values import Number
+from ..values.staged_values import Number, Staged
 from .arithmetic import (
     COMPARISONS,
     RANK,
@@ -267,6 +267,38 @@ def held(here: Session, value: Any, dtype: np.dtype) -> Atom:
     return here.atom(here.wrap(whole, int), dtype)
 
 
+def round_python(value: Staged, digits: int | None) -> Any:
+    """`round(x)`: an int for Python numbers; halves to even."""
+    if isinstance(digits, float):
+        raise TypeError("'float' object cannot be interpreted as an integer")
+    from ..calls.call import call_value
+
+    if isinstance(value, Number) and value.python is int:
+        return value if digits is None or digits >= 0 else _round_int(value, 10**-digits)
+    if isinstance(value, Number) and value.python is complex:
+        raise TypeError("type complex doesn't define __round__ method")
+    here = session()
+    python = isinstance(value, Number) and value.python is float
+    if python and isinstance(digits, int) and 0 < abs(digits) <= 22:
+        return round_digits(here, value, digits)  # type: ignore[arg-type]
+    out = call_value(np.round, (value, digits or 0), {})
+    if digits is None and isinstance(value, Number):
+        return here.wrap(to_integer(here, here.atom(out)), int)
+    return here.wrap(here.atom(out), value.python) if isinstance(value, Number) else out
+
+
+def _round_int(value: Number, unit: int) -> Any:
+    """The nearest multiple of `unit`; halves to the even one."""
+    from ..flow.lazy import choose
+
+    if unit >= 2**62:
+        return value * 0
+    below = value // unit
+    rest = value - below * unit
+    up = choose(rest * 2 == unit, lambda: below % 2 == 1, lambda: rest * 2 > unit)
+    return (below + choose(up, lambda: 1, lambda: 0)) * unit
+
+
 def round_digits(here: Session, value: Number, digits: int) -> Number:
     """`round(x, digits)` of a float, by its exact value, for up to 22 digits before or after the point:
     10**22 is a float."""
@@ -379,6 +411,3 @@ def _check_float_power(here: Session, left: Any, right: Any, a: Atom, b: Atom) -
             _require(here, ok, "ZeroDivisionError", "zero to a negative power")
     elif right < 0:
         _check_base(here, left, float)
-
-
-__all__ = ["weak_binary", "to_integer"]

@@ -304,6 +304,3 @@ def _names_only(target: gast.expr) -> bool:
     if isinstance(target, (gast.Tuple, gast.List)):
         return all(map(_names_only, target.elts))
     return isinstance(target.value if isinstance(target, gast.Starred) else target, gast.Name)
-
-
-__all__ = ["simplify", "has_walrus"]

@@ -187,18 +187,3 @@ def make_attributes_known(here: Session, owner: Any) -> None:
         if made is not value:
             here.replaced.append((location, value))
             location.write(made)
-
-
-__all__ = [
-    "guard_class",
-    "guard_function",
-    "guard_method",
-    "guard_presence",
-    "guard_same",
-    "guard_structure",
-    "is_copy",
-    "is_own_method",
-    "known",
-    "known_children",
-    "make_attributes_known",
-]

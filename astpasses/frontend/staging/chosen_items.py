@@ -62,6 +62,3 @@ def store_one_of_many(here: Session, container: list, index: Number, value: Any,
         chosen = here.emit(select, here_it_is, here.atom(value, dtype), here.atom(item, dtype))
         store(here.wrap(chosen, python), container, k)
     return True
-
-
-__all__ = ["place_in", "store_one_of_many"]

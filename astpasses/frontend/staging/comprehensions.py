@@ -39,6 +39,3 @@ def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, te
 
 def _nothing(*state: Any) -> None:
     """No state."""
-
-
-__all__ = ["listed"]

@@ -38,6 +38,3 @@ class Decisions:
     def rolls(self, site: tuple, rolling: list[tuple]) -> bool:
         """Whether that was decided."""
         return site in self.rolled and all(outer in rolling for outer in self.rolled[site])
-
-
-__all__ = ["Decisions"]

@@ -41,6 +41,3 @@ def is_users(error: BaseException) -> bool:
     if code.co_name in _FOR_THE_USER:
         return True
     return dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
-
-
-__all__ = ["is_ours", "is_users"]

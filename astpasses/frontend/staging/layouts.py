@@ -27,6 +27,3 @@ class Layouts:
     otherwise: set[Atom] = field(default_factory=set)
     like: dict[Atom, tuple[Atom, ...]] = field(default_factory=dict)
     reshaped: list[tuple[weakref.ref[Box], Box]] = field(default_factory=list)
-
-
-__all__ = ["Layouts"]

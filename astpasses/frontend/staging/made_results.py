@@ -168,6 +168,3 @@ def _kept_by(function: types.FunctionType) -> list:
     """What a function keeps from where it was made."""
     cells = [c.cell_contents for c in function.__closure__ or () if c != types.CellType()]
     return [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-
-
-__all__ = ["is_ours", "recipe_of", "refuse_held"]

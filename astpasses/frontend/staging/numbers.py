@@ -82,6 +82,3 @@ def before_write(here: Session, location: Location) -> None:
     if known is not old:
         here.replaced.append((location, location.stored()))
         location.write(known)
-
-
-__all__ = ["before_write", "changing_number", "hidden_number"]

@@ -33,12 +33,12 @@ def _adopted(here: Session, value: StagedArray | Number, key: tuple) -> StagedAr
     atom = value.box.atom if isinstance(value, StagedArray) else value._atom
     if isinstance(value, Number) and (atom is None or isinstance(atom, Literal)):
         _bring_sizes(here, value)
-        return Number(here, atom, value.python, value.dim)
+        return Number(here, atom, value.kind, value.dim)
     param = Var(getattr(atom, "name", "array"), value.type)
     here.know_symbols(value.type)
     here.captures[key] = value, param
     if isinstance(value, Number):
-        return Number(here, param, value.python)
+        return Number(here, param, value.kind)
     made = StagedArray(Box(here, param, origin=value))
     made.box.region = here.regions[0]
     return made

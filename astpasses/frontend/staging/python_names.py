@@ -65,6 +65,3 @@ def _among(values: Iterable[Any], depth: int = 3) -> Iterator[Any]:
         yield value
         if depth and isinstance(value, (list, tuple, dict)):
             yield from _among(value.values() if isinstance(value, dict) else value, depth - 1)
-
-
-__all__ = ["in_python_words", "python_name", "refuse_type"]

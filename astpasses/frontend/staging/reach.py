@@ -107,6 +107,3 @@ def _among(known: dict[int, Any]) -> tuple[Counter[int], dict[int, list[int]]]:
             inner[id(child)] += 1
             leads[key].append(id(child))
     return inner, leads
-
-
-__all__ = ["reachable"]

@@ -24,7 +24,7 @@ from metaphrase.core.dims import DimLike, Sym, fresh_symbol, product, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
 from metaphrase.core.primitive import REGISTRY, Primitive
-from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.core.types import Array, CoreTypeError, dtype_name, i64
 from metaphrase.exceptions import FIRST_ROOM, Room
 from metaphrase.ops.arrays import as_dim, constant, dim_value
 from metaphrase.ops.shape import convert
@@ -33,7 +33,7 @@ from metaphrase.source import DTypeError, ShapeError, SourceError, Span, Unsuppo
 
 from ..rewrite.convert import in_users_files
 from ..values.sources import AttributeSource, ObjectSource
-from ..values.staged_values import Box, Number, StagedArray
+from ..values.staged_values import Box, Number, StagedArray, counts
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
 from .layouts import Layouts
@@ -300,7 +300,7 @@ class Session:
     def dtype_error(self, message: str, remedy: str = "") -> SourceError:
         return DTypeError(message, self.span(), remedy=remedy, code="dtype")
 
-    def wrap(self, atom: Atom, python: type | None = None, dim: DimLike | None = None) -> Any:
+    def wrap(self, atom: Atom, kind: type | None = None, dim: DimLike | None = None, among: tuple | None = None) -> Any:
         """What user code sees of a core value."""
         if isinstance(atom, Var):
             hint = self.place()[1]
@@ -310,7 +310,9 @@ class Session:
             return StagedArray(Box(self, atom))
         if dim is None and atom.type.value is not None:
             dim = atom.type.value
-        return Number(self, atom, python, dim)
+        made = Number(self, atom, kind, dim)
+        made.among = among
+        return made
 
     def array(self, atom: Atom) -> StagedArray:
         """A new array object (of rank 0, too) that holds `atom`."""
@@ -326,7 +328,7 @@ class Session:
         if dtype is not None and found.type.dtype != dtype:
             if isinstance(found, Literal):
                 return Literal(found.value.astype(dtype))
-            if isinstance(value, Number) and value.python is int and is_narrow(np.dtype(dtype)):
+            if isinstance(value, Number) and found.type.dtype == i64 and is_narrow(np.dtype(dtype)) and counts(value):
                 with self.stamped():
                     check_range(found, dtype)
             return self.emit(convert, found, dtype=np.dtype(dtype))

@@ -387,6 +387,3 @@ def _name(function: Any) -> str:
         getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None) or "function"
     )
     return name if name.isidentifier() else "function"
-
-
-__all__ = ["stage", "Staged"]

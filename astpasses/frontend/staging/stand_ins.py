@@ -72,6 +72,3 @@ def _of_python(function: Any) -> bool:
 
 def no_numbers_of_the_run(here: Session, message: str) -> UnsupportedError:
     return UnsupportedError(message, here.span(), code="no-translation", remedy=REMEDY)
-
-
-__all__ = ["by_python", "no_numbers_of_the_run", "stand_in", "takes_numbers"]

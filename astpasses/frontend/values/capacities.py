@@ -67,6 +67,3 @@ def used(here: Session, count: Atom, most: DimLike, base: str) -> DimLike:
 
 def same_rank(a: StagedArray, b: StagedArray) -> bool:
     return a.ndim == b.ndim and a.ndim > 0
-
-
-__all__ = ["capacity", "put", "cut", "used", "same_rank"]

@@ -165,6 +165,3 @@ def viewed_text(metadata: tuple[Step, ...], parts: list[str]) -> str:
         array = step.text(array, numbers[: step.count])
         numbers = numbers[step.count :]
     return array
-
-
-__all__ = ["Chosen", "Viewed", "Step", "chosen", "viewed", "step_of", "chosen_text", "viewed_text"]

@@ -80,6 +80,3 @@ def _same_members(now: dict[str, Any], then: dict[str, Any]) -> bool:
 
 def _is(a: Any, b: Any) -> bool:
     return a is b
-
-
-__all__ = ["FunctionState", "ClassState", "bound_function", "written_bases"]

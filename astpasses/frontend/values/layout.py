@@ -142,6 +142,3 @@ def _sizes_from_two(here: Session) -> Facts:
     for name in here.argument_sizes:
         facts.ranges.setdefault(name, (2, None))
     return facts
-
-
-__all__ = ["strides", "reshaped", "is_contiguous", "keeps_order"]

@@ -66,6 +66,3 @@ def list_text(metadata: tuple, parts: list[str], item: Any) -> str:
     names = [f"v{k}" for k in range(len(parts))]
     each = ", ".join(names) + ("," if len(names) == 1 else "")
     return f"[{item(names)} for {each} in zip({', '.join(columns)})]"
-
-
-__all__ = ["LISTED", "Listed", "listed", "has_lists", "list_text"]

@@ -135,19 +135,3 @@ def has_text(tree: PyTreeDef) -> bool:
 def one_value(values: tuple) -> PyTreeDef:
     """The structure of one of these values, of which the run gives the number."""
     return PyTreeDef(ONE_VALUE, values, (PyTreeDef(None),))
-
-
-__all__ = [
-    "OPTIONAL",
-    "Either",
-    "OneValue",
-    "Optional",
-    "has_text",
-    "is_chosen",
-    "made_anew",
-    "may_be_none",
-    "may_be_number",
-    "one_value",
-    "optional",
-    "text_of_values",
-]

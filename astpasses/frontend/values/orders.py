@@ -143,6 +143,3 @@ def _origins(here: Session, atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[
 def rearranges(function: Function) -> bool:
     """Whether anything in the program may lie otherwise."""
     return any(is_rearranging(let) or any(map(rearranges, let.regions())) for let in function.lets)
-
-
-__all__ = ["assume_order", "has_rows", "lay_like", "lies_by_rows", "put_in_order", "rearranges", "rely_on_order"]

@@ -19,6 +19,7 @@ from metaphrase.ops.shape import broadcast
 from metaphrase.source import Span, UnsupportedError
 
 from ..staging.journal import BoxLocation, Location
+from ..staging.positions import said
 from .staged_values import Box
 
 
@@ -112,16 +113,18 @@ class PhiLocation(Location):
 class UnknownAlias:
     """The array may be one of `boxes`, and no flag says so: writing to either while both are in use is refused."""
 
+    remedy = "copy one of them: x = x.copy()"
+
     def __init__(self, boxes: list[Box], name: str, span: Span | None, why: str = "it depends on how this runs"):
-        self.boxes, self.name, self.span = list({id(box): box for box in boxes}.values()), name, span
-        self.why = why
+        self.boxes, self.span, self.why = list({id(box): box for box in boxes}.values()), span, why
+        self.name = said(name) if name.isidentifier() else name
         self.same = [box.atom for box in self.boxes]
 
     def refuse(self, here: Any) -> UnsupportedError:
         return UnsupportedError(
-            f"'{self.name}' may or may not share memory with an array that is written to",
+            f"{self.name} may or may not share memory with an array that is written to",
             here.span(),
-            remedy="copy one of them: x = x.copy()",
+            remedy=self.remedy,
             code="alias",
             notes=((self.why, self.span),),
         )

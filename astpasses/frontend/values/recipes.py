@@ -100,6 +100,3 @@ def made_of(recipe: Recipe, parts: Sequence[PyTreeDef]) -> PyTreeDef:
 def has_ranges(tree: PyTreeDef) -> bool:
     """Whether some part of a result is a range, which holds no arrays."""
     return tree.kind is MADE and tree.metadata.kind == "range" or any(map(has_ranges, tree.children()))
-
-
-__all__ = ["Made", "Recipe", "has_ranges", "made_of"]

@@ -3,9 +3,10 @@
 In: atoms of the core program. Out: objects on which Python's operators, methods and iteration record
 operations.
 
-`Number`       a scalar, immutable. `python` is its Python type (weak: bool, int, float, complex) or None
-for a NumPy
-               scalar. `dim`, for integers: the symbolic expression it equals, over sizes and loop indices.
+`Number`       a scalar, immutable. `python` is its Python type (weak: bool, int, float, complex) or None for a NumPy
+               scalar. `dim`, for integers: the symbolic expression it equals, over sizes and loop indices. `narrow`:
+               on some paths it is a NumPy scalar of this type, on others a Python number, which that may not hold.
+               `among`: the Python numbers that it is one of, as far as staging knows (see flow/joins.py).
 `StagedArray`  a NumPy array: a view (chain of steps) of a `Box`, which holds the current value.
 `Maybe`        a value that only some paths have bound, with the staged flag that says so.
 `Poison`       two values that could not be joined; using it is the error.
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 BINARY = dict(zip(_NAMES.split(), "+ - * / // % ** @ & | ^ << >>".split(), strict=True))
+_PYTHON = (None, bool, int, float, complex)
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -140,7 +142,7 @@ class Staged:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
-        from ..operators.arithmetic import round_python
+        from ..operators.python_numbers import round_python
 
         return round_python(self, digits)
 
@@ -171,10 +173,18 @@ Staged.__hash__ = None  # type: ignore[assignment]
 class Number(Staged):
     """A staged scalar."""
 
-    __slots__ = ("session", "_atom", "python", "dim")
+    __slots__ = ("session", "_atom", "python", "narrow", "dim", "among")
 
-    def __init__(self, session: Session, atom: Atom | None, python: type | None, dim: DimLike | None = None):
-        self.session, self._atom, self.python, self.dim = session, atom, python, dim
+    def __init__(self, session: Session, atom: Atom | None, kind: type | None, dim: DimLike | None = None):
+        self.session, self._atom, self.dim = session, atom, dim
+        self.python: Any = kind if kind in _PYTHON else None
+        self.narrow: Any = kind if kind not in _PYTHON else None
+        self.among: tuple | None = None
+
+    @property
+    def kind(self) -> type | None:
+        """What its constructor takes: `python`, or `narrow`."""
+        return self.python or self.narrow
 
     def __copy__(self) -> Number:
         return self  # a number is not changed
@@ -213,6 +223,11 @@ class Number(Staged):
         from ..calls.methods import attribute
 
         return attribute(self, name)
+
+
+def counts(number: Number) -> bool:
+    """Whether it is, on some path, an int of Python's, which never wraps."""
+    return number.python is int or number.narrow is not None and np.dtype(number.narrow).kind in "iu"
 
 
 class Box:

@@ -14,4 +14,4 @@ def function(x, n):
     return np.array(path)
 
 
-CASE = (function, (np.ones(2), 3))
+CASE = (function, (np.ones(2), 3.0))

@@ -8,4 +8,4 @@ def function(n):
     return words
 
 
-CASE = (function, (5,))
+CASE = (function, (5.0,))

@@ -10,4 +10,4 @@ def function(n):
     return rows
 
 
-CASE = (function, (5,))
+CASE = (function, (5.0,))

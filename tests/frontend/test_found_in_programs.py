@@ -1,0 +1,141 @@
+"""Loops and views as programs of others have them, and remedies that work."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase.api import memory
+from metaphrase.source import UnsupportedError
+
+
+def haar(s, levels):
+    w = [s]
+    n = 2
+    while n < levels and len(w[0]) != 1:
+        w.insert(0, w[0][::2] + w[0][1::2])
+        n += 1
+    return w
+
+
+def means(a, ids, k, most):
+    centers = np.array([a[i] for i in ids])
+    step = 0
+    while step < most:
+        step += 1
+        new = []
+        for i in range(k):
+            new.append(centers[i] * 0.5)
+        centers = np.array(new)
+    return centers
+
+
+def binomial(s, n):
+    v = [[0.0 for _ in np.arange(i + 1)] for i in np.arange(n + 1)]
+    for j in np.arange(n + 1):
+        v[n][j] = s * j
+    for i in np.arange(n - 1, -1, -1):
+        for j in np.arange(i + 1):
+            v[i][j] = 0.5 * (v[i + 1][j] + v[i + 1][j + 1])
+    return v[0][0]
+
+
+def changed_under_way(x):
+    at = np.arange(3)
+    for k in at:
+        at[2] = 0
+        x[k] = x[k] * 2 + 1
+    return x
+
+
+def diagonal_in_a_loop(a):
+    for _ in range(5):
+        if a[0, 0] < 1e-3:
+            return np.diagonal(a)
+        a[0, 0] *= 0.01
+    return a[0]
+
+
+def diagonal_or_row(a, c):
+    d = np.diagonal(a) if c > 0 else a[0]
+    a[0, 0] = 5
+    return d.copy(), a
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (haar, (np.arange(16.0), 4)),
+        (haar, (np.arange(16.0), 64)),
+        (means, (np.arange(12.0).reshape(6, 2), np.array([0, 2]), 2, 3)),
+        (binomial, (2.0, 5)),
+        (changed_under_way, (np.arange(3.0),)),
+        (diagonal_in_a_loop, (np.eye(3) + 1,)),
+        (diagonal_in_a_loop, (np.eye(3) * 1e14,)),
+        (diagonal_or_row, (np.arange(9.0).reshape(3, 3), 1.0)),
+        (diagonal_or_row, (np.arange(9.0).reshape(3, 3), -1.0)),
+    ],
+)
+def test_as_in_numpy(function, args):
+    fresh = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    wanted, got = function(*args), mp.jit(function)(*fresh)
+    for one, other in zip(wanted, got, strict=True) if isinstance(wanted, (list, tuple)) else [(wanted, got)]:
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(args, fresh, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def pivot(rows, k):
+    rows = [r.copy() for r in rows]
+    rows[np.argmin(k)] /= 2.0
+    return rows[0]
+
+
+def pivot_of_one_array(rows, k):
+    items = np.stack([r.copy() for r in rows])
+    items[np.argmin(k)] /= 2.0
+    return items[0]
+
+
+def simplex(x):
+    found = [[x, math.sin(x[0])], [x + 1, math.sin(x[0] + 1)]]
+    found.sort(key=lambda r: r[1])
+    return found[0][0]
+
+
+def window(n):
+    return np.bartlett(n)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "message", "remedy"),
+    [
+        (pivot, (np.ones((2, 3)), np.arange(2.0)), "an item of a list may or may not share memory", "np.stack"),
+        (simplex, (np.ones(2),), "the order of items that are not numbers", "np.argsort"),
+        (window, (5,), "numpy.bartlett has no translation", "static_argnames"),
+    ],
+)
+def test_messages(function, args, message, remedy):
+    with pytest.raises(UnsupportedError) as refused:
+        mp.jit(function)(*args)
+    assert message in str(refused.value) and remedy in refused.value.remedy
+
+
+def test_the_remedies_work():
+    rows, k = np.ones((2, 3)), np.array([1.0, 2.0])
+    np.testing.assert_array_equal(mp.jit(pivot_of_one_array)(rows, k), pivot(rows, k))
+    np.testing.assert_array_equal(mp.jit(window, static_argnames="n")(5), np.bartlett(5))
+
+
+def test_what_arguments_are_called_is_made_for_messages_only(monkeypatch):
+    def appended(items, weights):
+        items.append(items[-1] + int(weights["a"][0]))
+        return items
+
+    jitted, weights = mp.jit(appended), {name: np.ones(3) for name in "abc"}
+    assert jitted([1, 2], weights) == [1, 2, 3]
+    monkeypatch.setattr(memory, "leaf_labels", None)
+    assert jitted([1, 3], weights) == [1, 3, 4]
