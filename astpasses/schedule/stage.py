@@ -23,6 +23,7 @@ from metaphrase.late import dataclass
 
 from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
 from . import target as targets
+from .chains import in_chains
 from .check import CheckError, check
 from .columns import columns_as_rows
 from .digits import in_digits
@@ -49,6 +50,7 @@ from .stale import without_stale_rows
 from .target import Target
 from .twins import merge_twins
 from .vectors import in_vectors
+from .waves import in_waves
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,12 @@ PASSES: tuple[Pass, ...] = (
         "join",
         _each(lambda fn, target: join_loops(fn.body, fn.facts, target)),
         "after fuse, which takes perfect nests only; before shrink, as fuse",
+        fused=True,
+    ),
+    Pass(
+        "chains",
+        _each(in_chains),
+        "after fuse and join, which leave such loops apart; before shrink, as fuse",
         fused=True,
     ),
     Pass(
@@ -155,6 +163,12 @@ PASSES: tuple[Pass, ...] = (
         fused=True,
     ),
     Pass("jam", _each(jam), "behind interchange, which makes such loops; before outline, which moves them", fused=True),
+    Pass(
+        "waves",
+        _each(in_waves),
+        "behind share and interchange, after which loops have the order they will have; before outline, as jam",
+        fused=True,
+    ),
     Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),
     Pass(
         "lanes",
