@@ -150,6 +150,12 @@ PASSES: tuple[Pass, ...] = (
         fused=True,
     ),
     Pass(
+        "waves",
+        _each(lambda fn, target: in_waves(fn, target, False)),
+        "before share: what a round does behind the loop that waits may be shared once it is no longer in a round",
+        fused=True,
+    ),
+    Pass(
         "share",
         share,
         "on loops that nothing joins or moves any more; before outline, which cuts what is left, and lanes, which "
@@ -164,9 +170,9 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass("jam", _each(jam), "behind interchange, which makes such loops; before outline, which moves them", fused=True),
     Pass(
-        "waves",
-        _each(in_waves),
-        "behind share and interchange, after which loops have the order they will have; before outline, as jam",
+        "waves of parts",
+        _each(lambda fn, target: in_waves(fn, target, True)),
+        "behind share, which cuts rounds that are independent into parts; before outline, as jam",
         fused=True,
     ),
     Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),

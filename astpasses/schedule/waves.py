@@ -1,9 +1,9 @@
 """Rounds of a loop around one whose iterations wait for each other run side by side, as a wave: while a round waits,
 others work.
 
-In: a function whose loops are shared among threads. Out: the same, where an element needs what the one before it left,
-and what rounds before left at most a few elements further on. Each of some rounds is so many elements behind the
-one before that no two of them have to do with one another in a step. Example, of two rounds:
+In: the folded tree. Out: the same, where an element needs what the one before it left, and of what rounds before left
+nothing that is more than a few elements further on. Each of some rounds is so many elements behind the one before it
+that no two of them have to do with one another in a step. Example, of two rounds:
 
     for i in range(n):                              for g in range(n // 2):
         for j in range(m):                              for j in range(2): y[2*g, j + 1] = ...
@@ -29,6 +29,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.late import dataclass, field
 
 from .dependence import Distance, disjoint, distance, slope
+from .independence import Independence
 from .interchange import names_of
 from .lifetimes import Lifetimes
 from .nest import (
@@ -52,26 +53,29 @@ from .rewrite import rebound, rename_index, rename_statement, with_storages
 from .target import Target
 
 
-def in_waves(fn: Fn, target: Target) -> tuple[Stmt, ...]:
-    """The body of a function with such rounds side by side."""
+def in_waves(fn: Fn, target: Target, independent: bool) -> tuple[Stmt, ...]:
+    """The body of a function with such rounds side by side: all that is in loops whose rounds do not depend on one
+    another, which threads may have shared by then, or all that is not."""
     if not any(isinstance(s, For) and waiting(s, target) is not None for s in walk(fn.body)):
         return fn.body
     lifetimes, facts = Lifetimes(fn.body), Facts(fn.facts.ranges)
+    independence = Independence(fn, target, facts)
 
-    def inside(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def inside(block: tuple[Stmt, ...], free: bool) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            wave = None
+            here, wave = free, None
             if isinstance(stmt, For):
                 facts.learn(stmt.index, 0, stmt.extent - 1)
-                wave = wave_of(stmt, lifetimes, facts, target)
+                here = free or independence.roles(stmt) is not None
+                wave = wave_of(stmt, lifetimes, facts, target) if here == independent else None
             if wave is not None:
                 rows += _Writing(wave, fn, facts, target.together).written()
             else:
-                rows.append(stmt.with_blocks(tuple(map(inside, stmt.blocks))) if stmt.blocks else stmt)
+                rows.append(stmt.with_blocks(tuple(inside(b, here) for b in stmt.blocks)) if stmt.blocks else stmt)
         return tuple(rows)
 
-    return inside(fn.body)
+    return inside(fn.body, fn.is_part)
 
 
 @dataclass
@@ -233,6 +237,7 @@ class _Writing:
 
     def __init__(self, wave: Wave, fn: Fn, facts: Facts, together: int):
         self.wave, self.names, self.facts, self.together = wave, fn.names, facts, together
+        self.known = fn.facts
         self.group = fn.names.fresh("i")
         names = [name for name in _given(wave.loop.body) if wave.shared or name in _given(wave.inside.body)]
         self.own = [{name: self.names.fresh(name) for name in names} for _ in range(together)]
@@ -253,9 +258,11 @@ class _Writing:
         rest = loop.extent - count * blocks
         if rest != 0:
             left = {loop.index: count * blocks + Sym(loop.index)}
-            rows.append(
-                For(loop.index, rest, tuple(rename_statement(s, left) for s in loop.body), loop.kind, loop.span)
-            )
+            same = tuple(rename_statement(s, left) for s in loop.body)
+            rows.append(For(loop.index, rest, same, loop.kind, loop.span))
+        for stmt in walk(tuple(rows)):
+            if isinstance(stmt, For):
+                self.known.learn(stmt.index, 0, stmt.extent - 1)
         return rows
 
     def lagged(self) -> list[Stmt]:
