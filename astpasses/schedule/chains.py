@@ -42,7 +42,7 @@ def in_chains(fn: Fn, target: Target) -> tuple[Stmt, ...]:
         rows = []
         for stmt in block:
             stmt = stmt.with_blocks(tuple(map(joined, stmt.blocks))) if stmt.blocks else stmt
-            one = _chained(stmt, facts) if isinstance(stmt, For) else None
+            one = _chained(stmt, facts, target) if isinstance(stmt, For) else None
             if one is not None and waiting(one, target) is not None:
                 whole[one] = stmt  # type: ignore[assignment]
                 stmt = one
@@ -62,27 +62,22 @@ def in_chains(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     return settled(body)
 
 
-def _chained(loop: For, facts: Facts) -> For | None:
-    """The loop with the first loops of its body as one, up to the first that can't be independent of its iterations'
-    order; None where there are no such loops."""
+def _chained(loop: For, facts: Facts, target: Target) -> For | None:
+    """The loop with those sweeps of its body joined that stand in front of one whose iterations may wait, and that one;
+    None where there are none, or one of them has to be whole before the next begins."""
     first = next((k for k, s in enumerate(loop.body) if s.blocks), len(loop.body))
-    whole: For | None = None
-    for k, stmt in enumerate(loop.body[first:], first):
-        if not isinstance(stmt, For):
+    last = next((k for k, s in enumerate(loop.body) if isinstance(s, For) and s.kind == "seq"), 0)
+    chain = [s for s in loop.body[first : last + 1] if isinstance(s, For)]
+    few = sum(len(s.body) for s in chain) <= 4 * target.together
+    if len(chain) < 2 or len(chain) <= last - first or not few:
+        return None
+    whole = chain[0]
+    for one in chain[1:]:
+        body = tuple(rename_statement(s, {one.index: Sym(whole.index)}) for s in one.body)
+        if not facts.equal(whole.extent, one.extent) or not _may_follow(whole, body, facts):
             return None
-        if whole is None:
-            whole = stmt
-        elif not facts.equal(whole.extent, stmt.extent):
-            return None
-        else:
-            body = tuple(rename_statement(s, {stmt.index: Sym(whole.index)}) for s in stmt.body)
-            if not _may_follow(whole, body, facts):
-                return None
-            whole = replace(whole, body=(*whole.body, *body), kind="seq")
-        if stmt.kind == "seq":
-            joined = replace(loop, body=(*loop.body[:first], whole, *loop.body[k + 1 :]))
-            return joined if k > first else None
-    return None
+        whole = replace(whole, body=(*whole.body, *body), kind="seq")
+    return replace(loop, body=(*loop.body[:first], whole, *loop.body[last + 1 :]))
 
 
 def _may_follow(loop: For, body: tuple[Stmt, ...], facts: Facts) -> bool:
