@@ -60,7 +60,46 @@ __attribute__((visibility("default"))) int metaphrase_probe(void) {
     (r"\b(f32|c64|float)", r"\b(f64|c128|double)"),
 )
 
-FAULTS = (NARROWED,)
+# gcc 12 makes several loops of one, of arrays of which it does not know that they lie apart, and has them in an order
+# in which a loop reads what another one should have stored before. What may be several loops, the tree has as several.
+DIVIDED = Fault(
+    "a loop reads what the iterations before left, and finds what was there before them",
+    """\
+static double x[160], y[160];
+__attribute__((noinline)) static void step(double* a, double* b) {
+    for (long j = 0; j < 18; j++) {
+        double s = a[j + 5], t;
+        a[j + 55] = b[j + 3] - a[j + 53];
+        b[j + 57] = s;
+        t = a[j + 53];
+        a[j + 103] = b[j + 51] - a[j + 101];
+        b[j + 105] = t;
+    }
+}
+__attribute__((visibility("default"))) int metaphrase_probe(void) {
+    volatile double s, t, *a = x, *b = y;
+    static double got_x[160], got_y[160];
+    double *volatile first = got_x, *volatile second = got_y;
+    for (int i = 0; i < 160; i++) { got_x[i] = x[i] = i % 17; got_y[i] = y[i] = i % 23; }
+    step(first, second);
+    for (int j = 0; j < 18; j++) {
+        s = a[j + 5];
+        a[j + 55] = b[j + 3] - a[j + 53];
+        b[j + 57] = s;
+        t = a[j + 53];
+        a[j + 103] = b[j + 51] - a[j + 101];
+        b[j + 105] = t;
+    }
+    for (int i = 0; i < 160; i++)
+        if (got_x[i] != x[i] || got_y[i] != y[i]) return 1;
+    return 0;
+}
+""",
+    ("-fno-tree-loop-distribution",),
+    (r"\bfor ",),
+)
+
+FAULTS = (NARROWED, DIVIDED)
 _known: dict[str, bool] = {}
 
 

@@ -140,7 +140,7 @@ class _Turning:
         roles = self.independent.roles(loop)
         if roles is None or roles.sums or any(b.dims for b in roles.private):
             return None
-        needed = [set[str]().union(*map(_names, walk(section))) for section in sections]
+        needed = [set[str]().union(*map(names_of, walk(section))) for section in sections]
         several = {name for name in set[str]().union(*needed) if sum(name in names for names in needed) > 1}
         held = sorted((b for b in roles.private if b.name in several), key=lambda b: b.name)
         chosen = {b for s in within.body if isinstance(s, If) for inner in walk((s,)) for b in touched(inner)}
@@ -152,11 +152,11 @@ class _Turning:
         return 1 << (self.target.stack_bytes // 2 // numbers).bit_length() - 1
 
 
-def _names(stmt: Stmt) -> set[str]:
+def names_of(stmt: Stmt) -> set[str]:
     """Those of the symbols and storages that a statement uses."""
     accesses = accesses_of(stmt)
     symbols_read = (*map(expression_symbols, stmt.expressions), *(index_symbols(a.index) for a in accesses))
     return {*(a.buf.name for a in accesses), *symbols_of(stmt.extents)}.union(*symbols_read, {stmt.binds or ""})
 
 
-__all__ = ["interchange", "middle_of"]
+__all__ = ["interchange", "middle_of", "names_of"]

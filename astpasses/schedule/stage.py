@@ -23,6 +23,7 @@ from metaphrase.late import dataclass
 
 from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
 from . import target as targets
+from .chains import in_chains
 from .check import CheckError, check
 from .columns import columns_as_rows
 from .digits import in_digits
@@ -49,6 +50,7 @@ from .stale import without_stale_rows
 from .target import Target
 from .twins import merge_twins
 from .vectors import in_vectors
+from .waves import in_waves
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,12 @@ PASSES: tuple[Pass, ...] = (
         "join",
         _each(lambda fn, target: join_loops(fn.body, fn.facts, target)),
         "after fuse, which takes perfect nests only; before shrink, as fuse",
+        fused=True,
+    ),
+    Pass(
+        "chains",
+        _each(in_chains),
+        "after fuse and join, which leave such loops apart; before shrink, as fuse",
         fused=True,
     ),
     Pass(
@@ -142,6 +150,12 @@ PASSES: tuple[Pass, ...] = (
         fused=True,
     ),
     Pass(
+        "waves",
+        _each(lambda fn, target: in_waves(fn, target, False)),
+        "before share: what a round does behind the loop that waits may be shared once it is no longer in a round",
+        fused=True,
+    ),
+    Pass(
         "share",
         share,
         "on loops that nothing joins or moves any more; before outline, which cuts what is left, and lanes, which "
@@ -155,6 +169,12 @@ PASSES: tuple[Pass, ...] = (
         fused=True,
     ),
     Pass("jam", _each(jam), "behind interchange, which makes such loops; before outline, which moves them", fused=True),
+    Pass(
+        "waves of parts",
+        _each(lambda fn, target: in_waves(fn, target, True)),
+        "behind share, which cuts rounds that are independent into parts; before outline, as jam",
+        fused=True,
+    ),
     Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),
     Pass(
         "lanes",
