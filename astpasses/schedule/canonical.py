@@ -50,8 +50,8 @@ def canonical(
         new.unbound, new.dynamic, new.carried = buf.unbound, buf.dynamic, buf.carried
     body = tuple(_headed(with_storages(rename_statement(s, values), bufs), bound) for s in body)
     params, names = tuple(bufs[b] for b in (*arrays, *scalars)), Names(words)
-    for buf in params:
-        names.fresh(buf.name)
+    for name in (*(b.name for b in bufs.values()), *(f"n{k}" for k in range(len(sizes))), *bound.values()):
+        names.fresh(name)
     return Fn("", params, tuple(f"n{k}" for k in range(len(sizes))), body, names=names), bufs
 
 
