@@ -97,7 +97,7 @@ def main(size):
     heights, speeds = random.uniform(0.5, 20.0, size), random.uniform(1.0, 40.0, size)
     landings = mp.jit(mp.vmap(landing))
     kernels = re.findall("__global__ void", mp.source(mp.vmap(landing), "f64[n]", "f64[n]", stage="cuda"))
-    print(f"{size:,} trajectories, each with its own steps: {len(kernels)} kernel{'s' * (len(kernels) > 1)} on a GPU")
+    print(f"{size:,} trajectories, each with its own steps; for a GPU: {len(kernels)} kernel{'s' * (len(kernels) > 1)}")
     for what in ("first call", "then"):
         begin = time.perf_counter()
         times, places, steps = mp.device_get(landings(heights, speeds))

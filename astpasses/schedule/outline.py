@@ -14,13 +14,14 @@ better.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.types import i64
 from metaphrase.late import dataclass, field
 
 from .canonical import canonical, text_of
-from .lifetimes import read_before_given
+from .lifetimes import Lifetimes, key_of, read_before_given
 from .nest import (
     Bind,
     Buf,
@@ -105,7 +106,7 @@ def _work(stmt: Stmt) -> int | None:
 
 class _Outliner:
     def __init__(self, body: tuple[Stmt, ...], target: Target, nests: dict[str, Fn]):
-        self.target, self.fns = target, nests
+        self.target, self.fns, self.body = target, nests, body
         self.readers: dict[Buf | str, int] = {}
         self.writers: dict[Buf, int] = {}
         for stmt in walk(body):
@@ -113,6 +114,10 @@ class _Outliner:
                 self.readers[name] = self.readers.get(name, 0) + 1
             if isinstance(stmt, Store):
                 self.writers[stmt.buf] = self.writers.get(stmt.buf, 0) + 1
+
+    @cached_property
+    def lifetimes(self) -> Lifetimes:
+        return Lifetimes(self.body)
 
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
@@ -127,6 +132,7 @@ class _Outliner:
 
     def call(self, nest: For | If) -> CallFn | None:
         """A call in the place of `nest`, or None if it has to stay."""
+        whole = nest
         nest, extents = _with_simple_extents(nest)
         inside = list(walk((nest,)))
         if any(
@@ -155,6 +161,7 @@ class _Outliner:
             for b in found.scalars
             if b in found.written
             and (self._reads(b) > _count(local_reads, b) or self.writers[b] > local_writes.count(b))
+            and not (isinstance(whole, For) and self.lifetimes.private(key_of(b), whole))
         ]
         if len(escaping) > 1 or any(self.readers.get(n, 0) > local_reads.get(n, 0) for n in found.bound):
             return None

@@ -173,3 +173,23 @@ def test_numbers_that_no_lane_changes(compiled):
         ("bool", [True, True, True]),
         ("float64", [0.5, 0.5, 0.5]),
     ]
+
+
+def root(a):
+    x = a
+    for _ in range(20):
+        if x == 0.0:
+            return x
+        y = 0.5 * (x + a / x)
+        if abs(y - x) < 1e-10:
+            return y
+        x = y
+    return -x
+
+
+@pytest.mark.parametrize("counts", [(33, 70), (65,), (100, 7)])
+def test_gradients_of_a_loop_that_returns(counts):
+    slopes = mp.jit(mp.vmap(mp.grad(root)))
+    for count in counts:
+        a = np.linspace(0.1, 5.0, count)
+        np.testing.assert_allclose(slopes(a), 0.5 / np.sqrt(a), rtol=1e-9)

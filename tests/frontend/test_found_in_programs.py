@@ -139,3 +139,33 @@ def test_what_arguments_are_called_is_made_for_messages_only(monkeypatch):
     assert jitted([1, 2], weights) == [1, 2, 3]
     monkeypatch.setattr(memory, "leaf_labels", None)
     assert jitted([1, 3], weights) == [1, 3, 4]
+
+
+def filled(image, level):
+    """The sizes of the regions above a level, each filled from a stack."""
+    height, width = image.shape
+    labels, sizes, count = np.full((height, width), -1), [], 0
+    for i in range(height):
+        for j in range(width):
+            if image[i, j] < level or labels[i, j] >= 0:
+                continue
+            stack, n = [(i, j)], 0
+            labels[i, j] = count
+            while stack:
+                a, b = stack.pop()
+                n += 1
+                for da, db in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+                    x, y = a + da, b + db
+                    if 0 <= x < height and 0 <= y < width and labels[x, y] < 0 and image[x, y] >= level:
+                        labels[x, y] = count
+                        stack.append((x, y))
+            sizes.append(n)
+            count += 1
+    return labels, np.array(sizes)
+
+
+def test_tests_of_two_kinds_of_bool_do_not_have_a_loop_unrolled():
+    image = np.random.default_rng(1).random((5, 7)).astype(np.float32)
+    assert len(mp.source(filled, image, 0.45).splitlines()) < 250
+    for got, want in zip(mp.jit(filled)(image, 0.45), filled(image, 0.45)):
+        np.testing.assert_array_equal(got, want)

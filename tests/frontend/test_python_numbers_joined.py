@@ -245,3 +245,14 @@ def test_derivatives_and_lanes(s):
     np.testing.assert_allclose(mp.vmap(weighted, (None, 0))(a[::2], np.array([s, 2 * s])), [3 * s + 1, 6 * s + 1])
     whole = np.array([[0, 0, 4], [0, 1, 0]], np.uint8)
     assert mp.vmap(run_of_zeros, (0, None))(whole, s).tolist() == [run_of_zeros(row, s) for row in whole]
+
+
+def flag_or_element(x, t):
+    s = True if t > 0 else x[0]
+    return s - 2, s + 255, -s, s << 8
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "i2"])
+def test_a_flag_of_pythons_counts(dtype):
+    x = np.array([3, 7], dtype)
+    assert [int(v) for v in mp.jit(flag_or_element)(x, 1)] == [-1, 256, -1, 256]

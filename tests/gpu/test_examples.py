@@ -26,7 +26,7 @@ def test_on_the_emulator(name):
     assert done.returncode == 0, done.stderr
     assert LAST_WORDS[name] in done.stdout
     if name == "trajectories":
-        assert "1 kernel on a GPU" in done.stdout
+        assert "for a GPU: 1 kernel" in done.stdout
         assert "agree with SciPy's solver" in done.stdout
 
 

@@ -46,7 +46,7 @@ def joined_number(values: list[Any]) -> tuple[np.dtype, type | None]:
     wide = narrow if narrow == np.uint64 else np.result_type(narrow, *held)
     if any(weak):
         log.debug("a Python number and a NumPy number in one variable are one np.%s", wide.name)
-    python = not {*weak} <= {None, bool} or any(map(is_of_two_types, values))
+    python = {*weak} != {None} or any(map(is_of_two_types, values))
     counts = python and is_narrow(narrow) and narrow != np.uint64  # where it is Python's it does not wrap
     return wide, narrow.type if wide != narrow or counts else None
 

@@ -196,7 +196,7 @@ class Merger:
         if type(a) is bool and type(b) is bool:  # they differ: it is what the test says
             return lambda outs: here.wrap(self.test, bool) if a else negated_test(here, self.test)
         dtype, python = joined_number([a, b])
-        here.mixed += any(joined_number([v]) != (dtype, python) for v in (a, b))
+        here.mixed += dtype.kind != "b" and any(joined_number([v]) != (dtype, python) for v in (a, b))
         among = joined_constants(constants(a), constants(b)) if python in WEAK else None
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
         return lambda outs: here.wrap(outs[k], python, among=among)
