@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -240,9 +241,9 @@ def test_a_cache_that_cannot_be_written(own_cache, problem, monkeypatch, caplog)
         raise OSError(code, os.strerror(code))
 
     if problem == "full":
-        monkeypatch.setattr(cache.shutil, "copyfile", refuse)
+        monkeypatch.setattr(shutil, "copyfile", refuse)
     elif problem == "read only":
-        monkeypatch.setattr(cache.tempfile, "mkdtemp", refuse)
+        monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     elif problem == "no folder":
         monkeypatch.setenv("METAPHRASE_CACHE_DIR", "/dev/null/cache")
     else:

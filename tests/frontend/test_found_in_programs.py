@@ -169,3 +169,15 @@ def test_tests_of_two_kinds_of_bool_do_not_have_a_loop_unrolled():
     assert len(mp.source(filled, image, 0.45).splitlines()) < 250
     for got, want in zip(mp.jit(filled)(image, 0.45), filled(image, 0.45)):
         np.testing.assert_array_equal(got, want)
+
+
+def joined_rows(x):
+    rows = [[v, 2 * v] for v in x]
+    return sum(rows, [])
+
+
+def test_lists_of_many_rows_are_joined():
+    jitted = mp.jit(joined_rows)
+    for count in (40, 80, 31):
+        x = np.arange(float(count))
+        assert jitted(x) == joined_rows(x)
