@@ -1,4 +1,4 @@
-"""What an import puts off until it is needed: the methods of dataclasses, modules of the standard library, the log.
+"""What an import puts off until it is needed: the methods of dataclasses, modules, the log, and looking for garbage.
 
 In: a class, as `dataclasses.dataclass` takes it; names of modules. Out: the same class; stand-ins for the modules.
 Python writes and compiles up to seven methods of each dataclass, which takes half a millisecond; a process that finds

@@ -360,6 +360,7 @@ CASES = [
     (compared, (X,)),
     (extended, (X,)),
     (given_to_builtins, (X,)),
+    (given_to_builtins, (np.linspace(-1.0, 2.0, 40),)),
     (keyed, (X,)),
     (whole_sum, (3,)),
     (last_kept, (X,)),

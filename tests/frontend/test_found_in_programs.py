@@ -181,3 +181,19 @@ def test_lists_of_many_rows_are_joined():
     for count in (40, 80, 31):
         x = np.arange(float(count))
         assert jitted(x) == joined_rows(x)
+
+
+def longer_by_two(x):
+    out = []
+    for v in x:
+        out = out + [v, 2 * v]
+    return out
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_list_that_is_made_anew_has_room_for_what_is_added(native):
+    jitted = mp.jit(longer_by_two)
+    with mp.config(native=native):
+        for count in (31, 32, 33, 40, 400):
+            x = np.arange(float(count))
+            assert jitted(x) == longer_by_two(x)

@@ -11,6 +11,7 @@ import types
 
 import numpy as np
 import pytest
+from corpus.control_programs import walked
 
 import metaphrase as mp
 from metaphrase.astpasses.frontend.rewrite.parsing import NoSource, find_source
@@ -233,17 +234,6 @@ def test_deep_nests_are_staged_a_few_times_only():
     assert traced() is None
     stage(nest, (np.zeros((9, 9)),))
     assert note(1) == 1 and len(calls) == 1
-
-
-MOVES = [(-1, 0), (0, 1), (1, 0), (0, -1)]
-
-
-def walked(steps, r, c):
-    for k in steps:
-        dr, dc = MOVES[k]
-        r += dr
-        c += dc
-    return r, c
 
 
 def test_items_that_elements_of_an_array_tell_are_read_in_a_rolled_loop():

@@ -22,6 +22,7 @@ import numpy as np
 from metaphrase import tree_util
 from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.core.build import literal
+from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import i64
 from metaphrase.exceptions import ListFull, exception_name
@@ -244,6 +245,9 @@ def _filled(here: Session, held: list, item: Item | None, room: tuple, name: str
         if isinstance(buffer.box.atom, Var):
             buffer.box.atom.name = name
     made = Stack(item, room, (0, 0, *buffers))
+    count: DimLike = sum((v.arrays[0].type.dims[0] if isinstance(v, Rows) else 1 for v in held), 0)
+    if not here.facts.less_equal(count, room[1]):
+        here.emit(check, here.emit(le, here.dim_atom(count), here.dim_atom(room[1])), exception=FULL, message=room[0])
     stop: Any = literal(0)
     for value in held:
         stop = _put(here, made, stop, value)
@@ -323,13 +327,11 @@ def _made_in(here: Session, owner: list) -> int:
 
 
 def _put(here: Session, stack: Stack, stop: Atom, value: Any) -> Atom:
-    """Store an item, or the many that a loop gathered; where the next goes."""
+    """Store an item, or the many that a loop gathered, for which there is room; where the next goes."""
     if not isinstance(value, Rows):
         put_at(here, stack, stop, value)
         return literal(int(stop.value) + 1) if isinstance(stop, Literal) else here.emit(add, stop, literal(1))
     end = here.emit(add, stop, here.dim_atom(value.arrays[0].type.dims[0]))
-    enough = here.emit(le, end, here.dim_atom(stack.room[1]))
-    here.emit(check, enough, exception=FULL, message=stack.room[0])
     from ..operators.indexing import write_view
 
     for buffer, array, dtype in zip(stack.buffers, value.arrays, stack.item.dtypes):
