@@ -179,7 +179,7 @@ class module:
 
 def imported(name: str) -> Any:
     """The module of a name. While it is imported Python does not look for garbage: what an import makes stays, and
-    looking at it again and again takes a tenth of the time."""
+    looking at it again and again takes a tenth of the time. Afterwards it is old, without having been looked at."""
     if name in sys.modules or not gc.isenabled():
         return importlib.import_module(name)
     gc.disable()
@@ -187,6 +187,9 @@ def imported(name: str) -> Any:
         return importlib.import_module(name)
     finally:
         gc.enable()
+        if not gc.get_freeze_count():  # what somebody has frozen stays so
+            gc.freeze()
+            gc.unfreeze()
 
 
 class _Log:

@@ -62,6 +62,32 @@ assert abs(f(np.arange(4.0), 2.0) - 2 * np.sum(np.sin(np.arange(4.0)))) < 1e-12
     assert not (found - without) & DEAR and not {name for name in found if name.startswith(CORE_OF_PASSES)}
 
 
+def test_a_result_in_the_background_tier_waits_for_nothing_that_builds(tmp_path):
+    program = """
+import metaphrase as mp
+from metaphrase.api import jit
+
+class Waiting:
+    def __init__(self, name, build):
+        self.build = build
+
+jit.background.Background = Waiting
+
+@mp.jit
+def f(x, k):
+    return (x * k).sum()
+
+import numpy as np
+assert f(np.arange(4.0), 2.0) == 12.0
+"""
+    environment = {"METAPHRASE_CACHE_DIR": str(tmp_path / "cache"), "METAPHRASE_TIER": "background"}
+    found = modules_after(program, tmp_path, **environment)
+    assert not {"subprocess", "tempfile", "Cython", "numpy.fft", "metaphrase.astpasses.schedule"} & found
+    themes = {name for name in found if name.startswith("metaphrase.ops.library_")}
+    assert themes <= {f"metaphrase.ops.library_{theme}" for theme in ("reductions", "shapes", "elementwise")}
+    assert not {name for name in found if name.endswith((".calls.statistics", ".calls.callbacks", ".in_step"))}
+
+
 def test_decorating_imports_no_pass(tmp_path):
     program = "import metaphrase as mp\n\n\n@mp.jit\ndef f(x):\n    return x * 2\n\n\ng = mp.vmap(mp.grad(f))\n"
     found = modules_after(program, tmp_path)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .calls.call import call_value
-    from .calls.tables import FUNCTIONS, METHODS, PROPERTIES, REFUSED, TABLE
+    from .calls.methods import FUNCTIONS, METHODS, PROPERTIES, REFUSED
+    from .calls.tables import TABLE
     from .operators.arithmetic import SPELLED
     from .rewrite.convert import control_stage
     from .rewrite.normal import normal
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
 NAMES = {
     "calls.call": "call_value",
-    "calls.tables": "FUNCTIONS METHODS PROPERTIES REFUSED TABLE",
+    "calls.methods": "FUNCTIONS METHODS PROPERTIES REFUSED",
+    "calls.tables": "TABLE",
     "operators.arithmetic": "SPELLED",
     "rewrite.convert": "control_stage",
     "rewrite.normal": "normal",

@@ -179,7 +179,7 @@ class Jit(Transformed):
 
     def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
         global _warned_of_no_compiler
-        if config.native and call.device is None:
+        if config.native and config.tier == "wait" and call.device is None:
             with contextlib.suppress(OSError):
                 warm()
         program, specs = self._program_for(call, specs)

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..astpasses.frontend import Output, Staged, Write
 from ..astpasses.frontend import stage as stage_function
-from ..astpasses.transforms.double_where import double_where
-from ..astpasses.transforms.in_step import in_step
 from ..config import config
 from ..core.axes import named_axes
 from ..core.dims import DimLike
 from ..core.types import NAMES, Array
+from ..late import module
 from ..ops.collectives import named_in
 from ..pipeline import cleaned, run
 from ..source import Span
@@ -30,6 +29,12 @@ from .arguments import Form, Spec
 from .memory import pairs
 from .program import Captured, Fixed, Program, Same, Slot, definition_span, name_of
 from .types import ShapeDtypeStruct, struct_of
+
+if TYPE_CHECKING:
+    from ..astpasses.transforms import double_where, in_step
+else:
+    double_where = module("metaphrase.astpasses.transforms.double_where")
+    in_step = module("metaphrase.astpasses.transforms.in_step")
 
 # ---- Staged to Program and back -------------------------------------------------------------------------
 
@@ -56,9 +61,9 @@ def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     args, kwargs = _opened(args), _opened(kwargs)
     staged = run("core", stage_function, fun, args, kwargs, static=static)
     if config.double_where:
-        staged = replace(staged, function=double_where(staged.function))
+        staged = replace(staged, function=double_where.double_where(staged.function))
     if (axes := named_axes()) and named_in(staged.function):
-        staged = replace(staged, function=in_step(cleaned(staged.function), axes))
+        staged = replace(staged, function=in_step.in_step(cleaned(staged.function), axes))
     return program_of_staged(staged, structure, specs, name_of(fun), definition_span(fun))
 
 

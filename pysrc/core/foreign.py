@@ -66,7 +66,7 @@ class Spellings(dict):
         found = {key: function for key in self._waiting if (function := key.imported()) is not None}
         for key, function in found.items():
             self._waiting.discard(key)
-            self[function] = self[key]
+            self[function] = dict.__getitem__(self, key)
         return bool(found)
 
     def __missing__(self, key: Any) -> Any:
@@ -79,6 +79,23 @@ class Spellings(dict):
 
     def get(self, key: Any, default: Any = None) -> Any:
         return self[key] if key in self else default
+
+
+class Filed(dict):
+    """A dict by callables. A module that fills some in, and that nobody has needed, stands at each by its name."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        if type(module := super().get(key)) is str:
+            del self[key]
+            importlib.import_module(module)
+        return super().get(key, default)
+
+
+def named(path: str, home: Any) -> Any:
+    """`home.linalg.norm` for "linalg.norm"; None where this version of the module lacks it."""
+    for name in path.split("."):
+        home = getattr(home, name, None)
+    return home
 
 
 # Functions of SciPy that are programs with loops of their own: the library that has each, under the same name. And
@@ -97,4 +114,4 @@ PROGRAMS: Spellings = Spellings(
     }
 )
 
-__all__ = ["PROGRAMS", "Foreign", "Spellings"]
+__all__ = ["PROGRAMS", "Filed", "Foreign", "Spellings", "named"]

@@ -32,6 +32,7 @@ from .library_products import dot, matmul
 from .library_products import matrix_power as positive_power
 from .library_reductions import amax, amin, sum_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, reshape, squeeze
+from .limits import UnknownSize
 from .matrices import adjoint, along_rows, as_dtype, turned
 from .matrices import product as matrix_product
 from .promotion import (
@@ -176,17 +177,6 @@ def qr(a: Operand, mode: str = "reduced") -> Any:
     else:
         q, r = linear.qr(x, full=mode == "complete")
     return r if mode == "r" else _result("QRResult", q, r)
-
-
-class UnknownSize(UnsupportedError):
-    """A size has to be known while staging: where a number that is given says it, the front end may."""
-
-    def __init__(self, what: str, dim: Any):
-        remedy = "call it with arrays of one shape"
-        if what == "lstsq":
-            remedy = "solve the normal equations: np.linalg.solve(a.T @ a, a.T @ b)"
-        super().__init__(f"numpy.linalg.{what} needs known sizes, got {dim}", code="size", remedy=remedy)
-        self.dim = dim
 
 
 def _known(dim: Any, what: str) -> int:

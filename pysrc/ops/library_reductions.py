@@ -404,6 +404,11 @@ def reduced_by(function: Callable[..., Atom]) -> Callable[..., Atom]:
     return call
 
 
+add_reduce, multiply_reduce = reduced_by(sum_), reduced_by(prod)
+maximum_reduce, minimum_reduce = reduced_by(amax), reduced_by(amin)
+logical_and_reduce, logical_or_reduce = reduced_by(all_), reduced_by(any_)
+
+
 def nancumsum(a: Operand, axis: Any = None, dtype: Any = None) -> Atom:
     return cumsum(_without_nan(a, 0), axis, dtype)
 

@@ -18,6 +18,7 @@ from ..core.dims import Dim, DimLike, fresh_symbol, product
 from ..core.facts import Facts
 from ..core.ir import Atom
 from ..core.types import Array, f64, i64
+from ..source import UnsupportedError
 from .arithmetic import abs_, add, floor_div, mul
 from .arrays import as_dim
 from .compare import and_, eq, ge, lt, ne, not_, or_, select
@@ -26,6 +27,17 @@ from .promotion import count_of, known_size, scalar_dim, to_dtype
 
 LIMIT = float(2**63 - 2**13)  # numbers are compared with it as floats: it keeps clear of their rounding
 _ADDRESSES = 2**47  # bytes, of which a process has no more
+
+
+class UnknownSize(UnsupportedError):
+    """A size has to be known while staging: where a number that is given says it, the front end may."""
+
+    def __init__(self, what: str, dim: Any):
+        remedy = "call it with arrays of one shape"
+        if what == "lstsq":
+            remedy = "solve the normal equations: np.linalg.solve(a.T @ a, a.T @ b)"
+        super().__init__(f"numpy.linalg.{what} needs known sizes, got {dim}", code="size", remedy=remedy)
+        self.dim = dim
 
 
 def surely_fits(dim: Dim, facts: Facts, sizes: Collection[str], counts: Collection[DimLike]) -> bool:

@@ -1,6 +1,5 @@
 """The library against NumPy: each case is a line of NumPy, run on arrays and run on core atoms."""
 
-import functools
 import re
 import types
 
@@ -15,7 +14,7 @@ from metaphrase.core.ir import Literal, Var
 from metaphrase.core.read import read
 from metaphrase.core.show import same, show
 from metaphrase.core.types import type_of
-from metaphrase.ops.library import LIBRARY, METHODS, UPDATES
+from metaphrase.ops.library import LIBRARY, UPDATES
 
 from .library_cases import CASES, OPERANDS
 from .rule_checks import batch_holds, jvp_holds, transpose_holds
@@ -173,8 +172,3 @@ def test_updates(name):
 
 def test_every_update_is_tested():
     assert len(UPDATES) == len(UPDATES_OF)
-
-
-def test_methods_are_the_functions():
-    assert METHODS["sum"] is LIBRARY[numpy.sum]
-    assert functools.reduce(lambda a, b: a and callable(b), METHODS.values(), True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import sys
 import types
 from collections.abc import Callable
@@ -18,8 +19,9 @@ import numpy as np
 
 from metaphrase.core.array_classes import refuse_foreign
 from metaphrase.core.attached import rule_of
-from metaphrase.core.foreign import PROGRAMS
+from metaphrase.core.foreign import PROGRAMS, Filed
 from metaphrase.core.primitive import Primitive
+from metaphrase.late import module
 from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..flow.gathering import expand_inside, is_gathered, make_plain, refuse_read
@@ -40,7 +42,10 @@ from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
 
-TABLE: dict[Any, Callable] = {}
+nested: Any = module("metaphrase.astpasses.frontend.calls.nested")
+TABLE = Filed()  # handlers by the functions that they answer
+# Modules that most programs don't import, and the files that answer their functions.
+_HOMES = {"statistics": "python_statistics", "scipy.linalg": "scipy_calls", "cmath": "complex_math"}
 _NATIVE = (
     "metaphrase.core",
     "metaphrase.ops",
@@ -136,7 +141,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
         method = answering(function, args[0]) if args and not keywords else None
         return handler(*args, **keywords) if method is None else call_value(method, args, {})
     if hasattr(type(function), "__metaphrase_stage__"):
-        return _nested().call_transformed(here, function, args, keywords)
+        return nested.call_transformed(here, function, args, keywords)
     if isinstance(function, Primitive):
         return _bind(here, function, args, keywords)
     if isinstance(function, functools.partial):
@@ -166,14 +171,10 @@ def _handler(function: Any) -> Callable | None:
     if found is not None:
         return found
     module = getattr(function, "__module__", None) or ""
-    if module == "statistics":  # imported when a program uses it
-        from . import python_statistics  # noqa: F401
-
-        return TABLE.get(function)
-    if module.startswith("scipy.linalg"):
-        from . import scipy_calls  # noqa: F401
-
-        return TABLE.get(function)
+    for home, file in _HOMES.items():
+        if module.startswith(home):
+            importlib.import_module(f"{__package__}.{file}")
+            return TABLE.get(function)
     if (program := PROGRAMS.get(function)) is not None:  # what a library of ours has under its own name
         return lambda *args, **keywords: call_value(program.function(), args, keywords)
     from ..operators.arithmetic import SPELLED
@@ -209,7 +210,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
     if function.__code__ is _HOSTED:  # handed out, and come back
         return call_value(function.__closure__[0].cell_contents, args, keywords)  # type: ignore[index]
     if (rule := rule_of(function)) is not None and rule.is_asked():
-        return _nested().call_transformed(here, rule, args, keywords)
+        return nested.call_transformed(here, rule, args, keywords)
     module = function.__module__ or ""
     if is_converted(function.__code__):
         return _enter(here, function, function, args, keywords)
@@ -285,13 +286,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
 
     if module.startswith("metaphrase") or not here.path:
         return run()
-    return _nested().call_again(here, function, run, args, keywords)
-
-
-def _nested() -> Any:
-    from . import nested
-
-    return nested
+    return nested.call_again(here, function, run, args, keywords)
 
 
 def _enter(here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple, keywords: dict) -> Any:

@@ -122,12 +122,6 @@ def frompyfunc(*args: Any, **keywords: Any) -> Any:
     raise _refused("np.frompyfunc gives arrays of objects", "use np.vectorize")
 
 
-@handles(np.ndenumerate)
-def ndenumerate(arr: Any) -> Any:
-    x = as_array(arr)
-    return [(index, x[index]) for index in np.ndindex(*x.shape)]
-
-
 def _index_object(rule: Callable) -> Callable:
     def handler(self: Any, key: Any) -> Any:
         key = arrays_inside(session(), key)

@@ -17,8 +17,7 @@ import numpy as np
 from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
-from metaphrase.ops.library_linear import UnknownSize
-from metaphrase.ops.limits import check_memory
+from metaphrase.ops.limits import UnknownSize, check_memory
 from metaphrase.ops.promotion import NeedsValue, Weak
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves

@@ -13,22 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..values.staged_values import Number, StagedArray
-from .call import TABLE, call_value, handles, has_staged
+from .call import call_value, handles, has_staged
 from .library_calls import call_library
-
-PROGRAMS: dict[Any, Callable] = {}
 
 
 def stands_for(*functions: Any) -> Callable:
     """Say which function of NumPy this one is."""
 
     def register(program: Callable) -> Callable:
-        def handler(*args: Any, **keywords: Any) -> Any:
-            return call_value(program, args, keywords)
-
-        for function in functions:
-            PROGRAMS[function] = program
-            TABLE[function] = handler
+        handles(*functions)(lambda *args, **keywords: call_value(program, args, keywords))
         return program
 
     return register

@@ -15,11 +15,10 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
-from metaphrase.late import dataclass
+from metaphrase.late import dataclass, module
 from metaphrase.ops.complex_numbers import complex_, imag, real
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as core_slice
-from metaphrase.ops.library_creation import diagonal
 from metaphrase.ops.shape import bitcast, broadcast, inverse, permute, reshape
 
 from ..staging.outer import adopted
@@ -27,7 +26,11 @@ from ..staging.under_way import current_session
 from .staged_values import StagedArray
 
 if TYPE_CHECKING:
+    from metaphrase.ops import library_creation
+
     from ..staging.session import Session
+else:
+    library_creation = module("metaphrase.ops.library_creation")
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class Diagonal:
 
     def read(self, here: Session, base: Atom) -> Atom:
         with here.stamped():
-            return diagonal(base, self.offset, *self.axes)
+            return library_creation.diagonal(base, self.offset, *self.axes)
 
     def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         raise AssertionError("a diagonal view is read-only")
