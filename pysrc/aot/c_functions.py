@@ -57,7 +57,7 @@ class Parameter:
 @dataclass
 class CFunction:
     """One signature. `kernel`: the name of its native code, without the level of the processor; `cython`: the text that
-    it was translated from."""
+    it was translated from; `usual`: what calls of the usual sizes are handed on to, which is `hidden`."""
 
     name: str
     kernel: str
@@ -68,6 +68,8 @@ class CFunction:
     span: Any
     names: Sequence[str] | None
     cython: str = ""
+    usual: CFunction | None = None
+    hidden: bool = False
     parameters: list[Parameter] = field(default_factory=list)
     constants: list[str] = field(default_factory=list)  # definitions of arrays that it reads
 
@@ -214,10 +216,20 @@ class CFunction:
     # ---- text ---------------------------------------------------------------------------------------------------
 
     @property
+    def parts(self) -> list[CFunction]:
+        """Those that have kernels, in the order in which C has to read them."""
+        return [self] if self.usual is None else [self.usual, self]
+
+    @property
+    def called(self) -> list[str]:
+        """The declarations of what it takes."""
+        return [*(p.declaration for p in self.parameters), "metaphrase_error *error"]
+
+    @property
     def prototype(self) -> str:
         """The declaration, without its semicolon."""
-        given = [p.declaration for p in self.parameters] + ["metaphrase_error *error"]
-        head, rows, line = f"int {self.name}(", [], ""
+        given = self.called
+        head, rows, line = f"{'static ' if self.hidden else ''}int {self.name}(", [], ""
         for k, one in enumerate(given):
             text = one + (", " if k + 1 < len(given) else ")")
             if line and len(head) + len(line) + len(text) > 110:
@@ -240,7 +252,7 @@ class CFunction:
         """The function; `levels`: the suffixes of its kernels, best first; `blas`: the table of its routines."""
         cases, effect = self._error_cases(), self._effect()
         describe = f"{self.kernel}_error" if cases else "mp_failed"
-        body = [*self.locals, *self._conditions()]
+        body = [*self._handed_on(), *self.locals, *self._conditions()]
         if self.entry.symbols:
             body.append(f"const int64_t mp_sizes[] = {{{', '.join(self.entry.symbols)}}};")
         body += self._buffers()
@@ -252,9 +264,18 @@ class CFunction:
         rows += [f"{self.prototype} {{", *(f"    {row}" for row in body), "}"]
         return "\n".join(rows)
 
+    def _handed_on(self) -> Iterator[str]:
+        if self.usual is not None:
+            least = (f"{name} >= {self.usual.least(name)}" for name in self.usual.entry.symbols)
+            given = [p.name for p in self.parameters] + ["error"]
+            yield from _filled([f"if ({' && '.join(least)})", f"return {self.usual.name}({', '.join(given)});"], " ")
+
+    def least(self, size: str) -> int:
+        return (self.entry.minimum or {}).get(size, 2)
+
     def _conditions(self) -> Iterator[str]:
-        for name in self.entry.symbols:
-            least = (self.entry.minimum or {}).get(name, 2)
+        for name in () if self.hidden else self.entry.symbols:
+            least = self.least(name)
             yield f'if ({name} < {least}) return mp_refused(error, "{name} >= {least}");'
         for one in self.entry.comparisons:
             said = quoted_c(f"{one.left} {one.operator} {one.right}")

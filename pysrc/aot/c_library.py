@@ -20,15 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from .._version import VERSION
-from ..api.compile import Compiled, rooms_of, size_names
+from ..api.compile import Compiled
 from ..api.plans.modules import refused
 from ..api.text import documentation
-from ..astpasses.emit.cython_text import EmittedText
 from ..config import config
-from ..pipeline import cython, finished, loops
 from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY, HEADERS
 from ..runtime.compiler import find_compiler, flags
-from ..runtime.cython_build import BuildError, Library, translate
+from ..runtime.cython_build import BuildError, translate
 from ..runtime.cython_translate import function_name
 from ..runtime.module import LEVELS
 from .c_example import example
@@ -60,12 +58,12 @@ def write(
             raise refused(own, signature.jitted.span, "a C library has a function of that name")
     for number, signature in enumerate(rows):
         progress(f"{signature.public}{signature.title}", number, steps)
-        one, text = _function(signature, functions[signature.public], name, names[number])
-        for used in BLAS_ROUTINES:
-            if re.search(rf"\b(MP|mp)_{used}\b", text):
-                blas.add(used)
-        (folder / "kernels" / f"{one.kernel}.c").write_text(text)
-        (folder / "kernels" / f"{one.kernel}.pyx").write_text(one.cython)
+        one = _function(signature, functions[signature.public], name, names[number])
+        for part in one.parts:
+            text = _kernel(part, signature.public)
+            blas.update(used for used in BLAS_ROUTINES if re.search(rf"\b(MP|mp)_{used}\b", text))
+            (folder / "kernels" / f"{part.kernel}.c").write_text(text)
+            (folder / "kernels" / f"{part.kernel}.pyx").write_text(part.cython)
         written.append(one)
         made.rows.setdefault(signature.public, []).append((signature.title, one.entry))
     for header in (*OWN_HEADERS, *HEADERS):
@@ -95,48 +93,43 @@ def _names(library: str, rows: Sequence[Signature]) -> list[str]:
     return names
 
 
-def _function(signature: Signature, function: Any, library: str, name: str) -> tuple[CFunction, str]:
-    """A signature, and the C of its kernel."""
-    texts: list[EmittedText] = []
+def _function(signature: Signature, public: Any, library: str, name: str) -> CFunction:
+    """What C calls a signature by. Sizes that most calls have are served by a function of its own, where that pays."""
+    kernel = f"{library}_{signature.public}_{signature.number}"
 
-    def text_of(program: Any, specs: Any, name: str, least: dict[str, int]) -> Compiled:
-        """As `compile_program`, without the library that this process would load."""
-        finished_program = finished(program.function)
-        emitted = cython(loops(finished_program, {} if rooms_of(program) else program.new_values))
-        texts.append(emitted)
-        nowhere = Library(name, 0, Path(), emitted.text, False, "kernel")
-        names = tuple(getattr(emitted, "sizes", None) or size_names(finished_program))
-        in_place = dict(emitted.in_place)
-        return Compiled(
-            program, finished_program, nowhere, emitted.sites, names, list(specs), name, False, in_place, least
+    def of(compiled: Compiled, name: str, kernel: str, hidden: bool = False) -> CFunction:
+        return CFunction(
+            name=name,
+            kernel=kernel,
+            title=f"{signature.public}{signature.title}",
+            doc=documentation(public) or "",
+            entry=signature.plan(compiled, [])[0],
+            sites=compiled.sites,
+            span=signature.jitted.span,
+            names=None if public.parameters is None else tuple(public.parameters),
+            cython=compiled.library.text,
+            hidden=hidden,
         )
 
-    compiled = signature.program(text_of)
-    entry, _ = signature.plan(compiled, [])
-    one = CFunction(
-        name=name,
-        kernel=f"{library}_{signature.public}_{signature.number}",
-        title=f"{signature.public}{signature.title}",
-        doc=documentation(function) or "",
-        entry=entry,
-        sites=compiled.sites,
-        span=signature.jitted.span,
-        names=None if function.parameters is None else tuple(function.parameters),
-        cython=texts[-1].text,
-    )
-    answer = translate(one.cython, signature.public)
-    if answer.get("form") != "kernel":
-        raise BuildError(name, answer.get("error") or answer.get("note", ""), None)
-    return one, _kernel(answer["c"], one, function_name(signature.public))
+    *usual, every = signature.native()
+    whole = of(every, name, kernel)
+    for compiled in usual:
+        one = of(compiled, f"{kernel}_of_usual_sizes", f"{kernel}_usual", hidden=True)
+        whole.usual = one if one.called == whole.called else None
+    return whole
 
 
-def _kernel(text: str, one: CFunction, function: str) -> str:
+def _kernel(one: CFunction, function: str) -> str:
     """The C of a kernel, whose name says for which level of the processor it is compiled."""
+    answer = translate(one.cython, function)
+    if answer.get("form") != "kernel":
+        raise BuildError(one.name, answer.get("error") or answer.get("note", ""), None)
     head = f"/* The kernel of {one.name}, which is {one.title}: `{one.kernel}.pyx`, translated by Cython. */"
     named = "#define MP_JOINED_(name, level) name##level\n#define MP_JOINED(name, level) MP_JOINED_(name, level)"
+    text = answer["c"]
     text = text[: text.rindex('__attribute__((visibility("default")))')]
     joined = f'__attribute__((visibility("hidden")))\nint MP_JOINED({one.kernel}, MP_LEVEL)('
-    text = text.replace(f"static int {function}(", joined)
+    text = text.replace(f"static int {function_name(function)}(", joined)
     return f"{head}\n#ifndef MP_LEVEL\n#define MP_LEVEL\n#endif\n{named}\n{text}"
 
 
@@ -173,16 +166,17 @@ def _source(name: str, written: Sequence[CFunction], suffixes: Sequence[str], bl
     rows = [f"/* The functions of {name}.h: each calls its kernel, and says what went wrong. */"]
     rows += ['#include "library.h"', "", f'#include "{name}.h"', ""]
     rows += [f"int {name}_{SET_THREADS}(int count) {{ return mp_set_threads(count); }}", ""]
-    for one in written:
+    parts = [part for one in written for part in one.parts]
+    for part in parts:
         for suffix in suffixes:
-            rows.append(f"int {one.kernel}{suffix}(mp_ctx *c, void **buffers, const int64_t *sizes);")
+            rows.append(f"int {part.kernel}{suffix}(mp_ctx *c, void **buffers, const int64_t *sizes);")
     rows.append("")
     if blas:
         rows += [f"void {routine}_(void);" for routine in blas]
         filled = ", ".join(f"[MP_{routine}] = (void *){routine}_" for routine in blas)
         rows += [f"static void *mp_blas[MP_BLAS_COUNT] = {{{filled}}};", ""]
-    for one in written:
-        rows += [one.definition(suffixes, "mp_blas" if blas else None), ""]
+    for part in parts:
+        rows += [part.definition(suffixes, "mp_blas" if blas else None), ""]
     return "\n".join(rows)
 
 
@@ -209,7 +203,7 @@ def _shared() -> list[str]:
 
 
 def _makefile(name: str, written: Sequence[CFunction], levels: Sequence[str], blas: bool) -> str:
-    kernels = " ".join(one.kernel for one in written)
+    kernels = " ".join(part.kernel for one in written for part in one.parts)
     objects = " ".join(f"$(KERNELS:%=objects/%.{level}.o)" for level in levels)
     rows = [
         f"# Builds lib{name}.a and lib{name}.so, and the example. Written by metaphrase {VERSION}.",
@@ -261,9 +255,10 @@ def _build(
     for number, one in enumerate(written):
         for k, level in enumerate(levels):
             progress(f"{one.name} for {level}", number * len(levels) + k)
-            made.append(f"objects/{one.kernel}.{level}.o")
-            options = [*_options(), *_level_flags(level), "-w", "-I.", "-c", "-o", made[-1]]
-            run(*compiler, *options, f"kernels/{one.kernel}.c")
+            for part in one.parts:
+                made.append(f"objects/{part.kernel}.{level}.o")
+                options = [*_options(), *_level_flags(level), "-w", "-I.", "-c", "-o", made[-1]]
+                run(*compiler, *options, f"kernels/{part.kernel}.c")
     made.append(f"objects/{name}.o")
     run(*compiler, "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c", "-o", made[-1], f"{name}.c")
     run("ar", "rcs", f"lib{name}.a", *made)

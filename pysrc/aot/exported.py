@@ -5,7 +5,7 @@ became. Example:
 
     for signature in signatures("period", function):
         signature.title                                     # "(f64, f64)"
-        signature.program(compile_program)                  # compiled, for sizes from 0 on where that can be
+        signature.native()                                  # the texts of native code that serve it
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ import numpy as np
 
 from .._version import VERSION
 from ..api.arguments import Call, take_apart
-from ..api.compile import Compiled
+from ..api.compile import Compiled, compile_program
 from ..api.jit import Jit, jitted_of
 from ..api.plans.fingerprints import NotPortable
 from ..api.plans.modules import ModuleWriter, refused
 from ..api.types import parse_arguments
+from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import sizes_at_least
 from ..core.dims import symbols_of
 from ..late import dataclass, field
+from ..pipeline import cython, loops
 from ..runtime import entry as abi
+from ..runtime.cython_build import Library
 from ..source import SourceError
 
 Progress = Callable[[str, int, int], None]
+USUAL = 2  # the least size that a call's program is made for, which tests no array for being empty
 
 
 @dataclass
@@ -60,29 +64,52 @@ class Signature:
 
     def program(self, compiled: Callable[..., Compiled]) -> Compiled:
         """Compiled for sizes from 0 on; where that can't be, from 1 or 2 on."""
-        call, jitted = self.call, self.jitted
-        sizes = sorted(symbols_of(dim for dims in call.dims for dim in dims))
-        for smallest in (0, 1, 2):
-            least = dict.fromkeys(sizes, smallest)
+        for smallest in (0, 1, USUAL):
             try:
-                with sizes_at_least(least):
-                    return compiled(jitted._program(call.structure, call.specs), call.specs, self.public, least)
+                return self._from(smallest, compiled)
             except SourceError:
-                if smallest == 2 or not sizes:
+                if smallest == USUAL or not self._sizes():
                     raise
         raise AssertionError("the last try raises")
 
-    def plan(self, compiled: Compiled, constants: list[np.ndarray]) -> tuple[abi.Entry, str]:
-        """What the calls do, and the text of it. Raises SourceError for what has no meaning without metaphrase."""
+    def native(self) -> list[Compiled]:
+        """The text of native code for all sizes. Before it, where it is another one, that for sizes from 2 on: it tests
+        less, and its loops are put in orders that no empty array allows."""
+        every = self.program(_as_text)
+        if min(every.least.values(), default=USUAL) == USUAL:
+            return [every]
+        usual = self._from(USUAL, _as_text)
+        return [every] if usual.library.text == every.library.text else [usual, every]
+
+    def _sizes(self) -> list[str]:
+        return sorted(symbols_of(dim for dims in self.call.dims for dim in dims))
+
+    def _from(self, smallest: int, compiled: Callable[..., Compiled]) -> Compiled:
+        call, least = self.call, dict.fromkeys(self._sizes(), smallest)
+        with sizes_at_least(least):
+            return compiled(self.jitted._program(call.structure, call.specs), call.specs, self.public, least)
+
+    def plan(self, compiled: Compiled, constants: list[np.ndarray], stem: str = "") -> tuple[abi.Entry, str]:
+        """What the calls do, and the text of it. `stem`: the name of its library. Raises SourceError for what has no
+        meaning without metaphrase."""
         entry = compiled.entry_for_call(self.jitted, self.call.structure, self.call.specs)
         if entry is None:
             raise refused(self.public, self.jitted.span, "it stores into a list, a dict or an object that it is given")
         try:
             writer = ModuleWriter(entry, constants)
-            stem = f"{self.public}.{self.number}"
             return entry, writer.text(compiled.sites, title=self.title, dims=self.call.dims, library=stem)
         except NotPortable as why:
             raise refused(self.public, self.jitted.span, f"a package would have to name {why}") from None
+
+
+def _as_text(program: Any, specs: Any, name: str, least: dict[str, int]) -> Compiled:
+    """As `compile_program`, without a library that this process would load."""
+
+    def emitted(function: Any, name: str, written: dict) -> tuple[Library, EmittedText]:
+        made = cython(loops(function, written))
+        return Library(name, 0, "", made.text, False, "kernel"), made
+
+    return compile_program(program, specs, name, least, emitted)
 
 
 def signatures(public: str, function: Any) -> Iterator[Signature]:

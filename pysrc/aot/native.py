@@ -9,6 +9,7 @@ In: a module and its exported functions. Out: files in a folder: `kernels/*.so` 
 
 from __future__ import annotations
 
+import itertools
 import platform
 import shutil
 import types
@@ -19,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from .. import core, runtime
-from ..api.compile import compile_program
+from ..api.compile import Compiled
 from ..api.plans.modules import written_defaults
 from ..api.text import documentation
 from ..config import config
 from ..runtime import cython_build
-from ..runtime import entry as abi
 from ..runtime.abi import HEADERS
 from ..runtime.abi3 import EXTENSION
 from ..runtime.module import LEVELS
@@ -41,13 +41,23 @@ def write(
     constants: list[np.ndarray] = []
     made = Made()
     rows = [signature for public, function in functions.items() for signature in signatures(public, function)]
+    stems = {public: itertools.count() for public in functions}
     for number, signature in enumerate(rows):
 
-        def told(level: str, k: int, done: int = number, signature: Signature = signature) -> None:
+        def told(level: str, k: float, done: int = number, signature: Signature = signature) -> None:
             what = f"{signature.public}{signature.title} for {level}"
-            progress(what, done * len(levels) + k, len(rows) * len(levels))
+            progress(what, int((done + k) * len(levels)), len(rows) * len(levels))
 
-        entry = _compile(signature, folder, constants, levels, told)
+        told(levels[0], 0)
+        programs = signature.native()
+        for k, compiled in enumerate(programs):
+            stem = f"{signature.public}.{next(stems[signature.public])}"
+            entry, plan = signature.plan(compiled, constants, stem)
+            (folder / "plans" / f"{stem}.py").write_text(plan)
+            (folder / "kernels" / f"{stem}.pyx").write_text(compiled.library.text)
+            for j, level in enumerate(levels):
+                told(level, (k + j / len(levels)) / len(programs))
+                _build(compiled, folder / "kernels" / f"{stem}.{level}.so", level)
         made.rows.setdefault(signature.public, []).append((signature.title, entry))
         made.needs_scipy |= entry.uses_blas
     if constants:
@@ -67,27 +77,15 @@ def levels_of(levels: Sequence[str] | None) -> list[str]:
     return [level for level in LEVELS if levels is None or level in levels]
 
 
-def _compile(
-    signature: Signature, folder: Path, constants: list[np.ndarray], levels: Sequence[str], told: Any
-) -> abi.Entry:
-    """The entry of a signature, whose plan and kernels are written."""
-    told(levels[0], 0)
-    compiled = signature.program(compile_program)
-    entry, plan = signature.plan(compiled, constants)
-    stem = f"{signature.public}.{signature.number}"
-    (folder / "plans" / f"{stem}.py").write_text(plan)
-    (folder / "kernels" / f"{stem}.pyx").write_text(compiled.library.text)
-    for k, level in enumerate(levels):
-        told(level, k)
-        library = cython_build.build(
-            compiled.library.text,
-            name=signature.public,
-            contract=config.contract,
-            fastmath=config.fastmath,
-            extra_flags=_flags(level),
-        )
-        shutil.copyfile(library.path, folder / "kernels" / f"{stem}.{level}.so")
-    return entry
+def _build(compiled: Compiled, path: Path, level: str) -> None:
+    library = cython_build.build(
+        compiled.library.text,
+        name=compiled.name,
+        contract=config.contract,
+        fastmath=config.fastmath,
+        extra_flags=_flags(level),
+    )
+    shutil.copyfile(library.path, path)
 
 
 def _flags(level: str) -> tuple[str, ...]:
