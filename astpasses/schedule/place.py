@@ -16,7 +16,7 @@ from metaphrase.core.facts import Facts
 
 from .dependence import INSIDE, disjoint, in_blocks, in_rows, in_step
 from .lifetimes import Lifetimes, key_of
-from .nest import Access, Buf, Fn, For, Grow, Map, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
+from .nest import Access, Buf, Fn, For, Grow, If, Map, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
 from .target import Target
 
 
@@ -38,12 +38,16 @@ def make_room(fn: Fn) -> tuple[Stmt, ...]:
 
 
 def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str]) -> tuple[Stmt, ...]:
-    first = next(k for k, s in enumerate(block) if buf in used_inside(s))
+    def uses(stmt: Stmt) -> bool:
+        return buf in used_inside(stmt)
+
+    first, *later = (k for k, s in enumerate(block) if uses(s))
     stmt = block[first]
-    if stmt.blocks and unknown & bound_inside(stmt):
+    of_a_branch = isinstance(stmt, If) and not later and sum(any(map(uses, inner)) for inner in stmt.blocks) == 1
+    if of_a_branch or stmt.blocks and unknown & bound_inside(stmt):
         blocks = list(stmt.blocks)
         for k, inner in enumerate(blocks):
-            if any(buf in used_inside(s) for s in inner):
+            if any(map(uses, inner)):
                 blocks[k] = _grow_in(inner, buf, unknown)
         return (*block[:first], stmt.with_blocks(tuple(blocks)), *block[first + 1 :])
     return (*block[:first], Grow((buf,), buf.dims[0]), *block[first:])

@@ -129,6 +129,7 @@ class _Sharing:
         self.independent = Independence(fn, target, self.facts)
         self.is_large = is_large(fn, target)
         self.amounts = self.amounts_in(fn.body)
+        self.is_inside = False  # another loop
 
     def done(self) -> Fn:
         body = self.block(self.fn.body)
@@ -144,12 +145,13 @@ class _Sharing:
         return tuple(rows)
 
     def inside(self, stmt: Stmt) -> Stmt:
-        around = self.amounts
+        around = self.amounts, self.is_inside
         if isinstance(stmt, For):
             self.facts.learn(stmt.index, 0, stmt.extent - 1)
             self.amounts = self.amounts_in(stmt.body)
+        self.is_inside |= isinstance(stmt, (For, While))
         blocks = tuple(map(self.block, stmt.blocks))
-        self.amounts = around
+        self.amounts, self.is_inside = around
         return stmt if blocks == stmt.blocks else stmt.with_blocks(blocks)
 
     def amounts_in(self, block: tuple[Stmt, ...]) -> list[tuple[Term, ...]]:
@@ -176,7 +178,7 @@ class _Sharing:
             parts = floordiv(loop.extent + length - 1, length)
         shared = self.cut(loop, roles, length, parts)
         conditions = [Op("lt", (Index(work), Index(limit)), np.dtype(bool)) for work, limit in large]
-        if not isinstance(parts, int) and any(buf.dims for buf in roles.sums):
+        if not isinstance(parts, int) and any(buf.dims or self.is_inside for buf in roles.sums):
             conditions.append(Op("gt", (Index(parts), Index(1)), np.dtype(bool)))  # one part needs no sums of its own
         for condition in conditions:
             shared = [If(condition, tuple(shared), (loop,), loop.span)]
@@ -249,7 +251,7 @@ class _Sharing:
         call = self.call(tuple(body), {*own.values(), *private.values()}, (first, count), longest, loop.span)
         start = length * Sym(number)
         call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
-        several = any(buf.dims for buf in roles.sums)
+        several = any(buf.dims or self.is_inside for buf in roles.sums)
         cut = Parts(loop.extent, length, several or isinstance(parts, int))
         rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=cut)]
         for buf, monoid in roles.sums.items():
