@@ -312,7 +312,7 @@ def store_attribute(target: StagedArray, name: str, value: Any) -> None:
     if name == "shape" and (target.box.origin is None or target.chain) and len(session().regions) == 1:
         seen = call_value(np.reshape, (target, value), {})
         if seen.box is not target.box and not target.chain:  # all of an array of our own
-            seen = seen_through(target, Reshape(seen.type.dims))
+            seen = seen_through(target, Reshape(seen.type.dims, relies=True))
         if seen.box is not target.box:
             raise AttributeError("incompatible shape for in-place modification: use `.reshape()` instead")
         target.chain, target.type, target._cache = seen.chain, seen.type, (None, None, None)

@@ -112,7 +112,7 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
     if relies and x.box.origin is not None:
         here.layouts.contiguous.add(id(x.box))
     if verdict == "view":
-        return view(x, Reshape(dims))
+        return view(x, Reshape(dims, relies))
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
     if verdict == "copy":
         here.layouts.reshaped.append((weakref.ref(made.box), x.box))
