@@ -391,20 +391,20 @@ def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
     return ufunc(np.power, expand_dims(base, 1), expand_dims(powers, 0))
 
 
-def tri_indices(n: Any, lower: bool, k: int = 0) -> tuple:
-    rows = dim_of(n)
-    if not isinstance(rows, int):
+def tri_indices(n: Any, lower: bool, k: int = 0, m: Any = None) -> tuple:
+    rows, columns = dim_of(n), dim_of(n if m is None else m)
+    if not (isinstance(rows, int) and isinstance(columns, int)):
         raise UnsupportedError("indices of a triangle need a known size", code="size")
-    found = (np.tril_indices if lower else np.triu_indices)(rows, k)
+    found = (np.tril_indices if lower else np.triu_indices)(rows, k, columns)
     return tuple(lift(i) for i in found)
 
 
 def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
-    return tri_indices(n, True, k)
+    return tri_indices(n, True, k, m)
 
 
 def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
-    return tri_indices(n, False, k)
+    return tri_indices(n, False, k, m)
 
 
 def hann_like(name: str, weights: tuple) -> Any:

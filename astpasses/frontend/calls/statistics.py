@@ -5,6 +5,7 @@ In: arrays, staged or not. Out: staged arrays; run-time sizes where NumPy's size
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -176,14 +177,14 @@ def diag_indices_from(arr: Any) -> tuple:
     return (line,) * x.ndim
 
 
-@answers(np.tril_indices_from)
-def tril_indices_from(arr: Any, k: int = 0) -> tuple:
-    return call_value(np.tril_indices, (arr.shape[-2], k, arr.shape[-1]), {})
+def _indices_from(indices: Callable, arr: Any, k: int = 0) -> tuple:
+    if arr.ndim != 2:
+        raise ValueError("input array must be 2-d")
+    return call_value(indices, (arr.shape[0], k, arr.shape[1]), {})
 
 
-@answers(np.triu_indices_from)
-def triu_indices_from(arr: Any, k: int = 0) -> tuple:
-    return call_value(np.triu_indices, (arr.shape[-2], k, arr.shape[-1]), {})
+answers(np.tril_indices_from)(functools.partial(_indices_from, np.tril_indices))
+answers(np.triu_indices_from)(functools.partial(_indices_from, np.triu_indices))
 
 
 @answers(np.array_equiv)
