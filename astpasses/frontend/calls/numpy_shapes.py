@@ -361,14 +361,8 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list:
     return split(ary, indices_or_sections, 0 if as_array(ary).ndim == 1 else 1)
 
 
-@handles(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> list:
-    return split(ary, indices_or_sections, 0)
-
-
-@handles(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> list:
-    return split(ary, indices_or_sections, 2)
+handles(np.vsplit)(lambda ary, indices_or_sections: split(ary, indices_or_sections, 0))
+handles(np.dsplit)(lambda ary, indices_or_sections: split(ary, indices_or_sections, 2))
 
 
 @handles(*[f for f in (getattr(np, "unstack", None),) if f is not None])
@@ -384,20 +378,16 @@ def flip(m: Any, axis: Any = None) -> StagedArray:
     return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
 
 
-@handles(np.flipud)
-def flipud(m: Any) -> StagedArray:
-    return flip(m, 0)
-
-
-@handles(np.fliplr)
-def fliplr(m: Any) -> StagedArray:
-    return flip(m, 1)
+handles(np.flipud)(lambda m: flip(m, 0))
+handles(np.fliplr)(lambda m: flip(m, 1))
 
 
 @handles(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> StagedArray:
     x = as_array(m)
-    i, j = (int(v) % x.ndim for v in axes)
+    i, j = (axes_of(v, x.ndim)[0] for v in axes)
+    if i == j:
+        raise ValueError("Axes must be different.")
     k %= 4
     if k == 2:
         return flip(flip(x, i), j)
