@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metaphrase as mp
 from metaphrase.astpasses.frontend.calls.library_calls import library_handler
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.evaluate import evaluate
@@ -65,3 +66,60 @@ def test_an_error_of_the_library_names_the_users_line():
 
 def test_functions_that_the_library_does_not_know_have_no_handler():
     assert library_handler(np.load) is None
+
+
+WHOLE = np.arange(12).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("case", "given"),
+    [
+        (lambda x: np.add(x, 0.5, out=x), WHOLE),
+        (lambda x: np.sqrt(x, out=np.zeros((3, 4), int)), X),
+        (lambda x: np.multiply(x, 2, where=x, out=np.zeros_like(x)), X > 0),
+        (lambda x: np.matmul(x, x.T, out=np.zeros((3, 3))), X + 1j),
+        (lambda x: np.clip(x, 0.5, 2.5, out=x), WHOLE),
+        (lambda x: np.concatenate([x, x], out=np.zeros((6, 4))), X + 1j),
+    ],
+)
+def test_out_takes_no_results_that_lose_their_kind(case, given):
+    """As `ints += floats` is refused, so is `out=ints`."""
+    with pytest.raises(TypeError, match="Cannot cast"):
+        case(given.copy())
+    with mp.config(native=False), pytest.raises(TypeError, match="Cannot cast output of 'out='"):
+        mp.jit(case)(given.copy())
+
+
+def test_out_takes_what_numpy_puts_there():
+    def stored(x):
+        whole, narrow = np.zeros((3, 4), int), np.zeros((3, 4), np.float32)
+        np.divide(x, 2, out=whole, casting="unsafe")
+        np.mean(x, axis=0, out=whole[0])
+        return whole, np.add(x, 0.5, out=narrow), np.clip(x, 0.5, 2.5, out=narrow[:, ::-1])
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(stored)(X * 9), stored(X * 9), strict=True):
+            assert got.dtype == want.dtype and np.array_equal(got, want)
+
+
+def test_rot90_needs_two_axes_of_the_array():
+    for axes in ((0, 0), (0, 2), (1, -1)):
+        with pytest.raises(ValueError):
+            np.rot90(X, axes=axes)
+        with mp.config(native=False), pytest.raises(ValueError):
+            mp.jit(lambda x, axes=axes: np.rot90(x, axes=axes))(X)
+
+
+def test_indices_of_triangles_that_are_not_square():
+    def places(x):
+        rows, columns = len(x), x.shape[1]
+        return np.triu_indices(rows, 0, columns), np.tril_indices(rows, -1, columns), np.triu_indices_from(x, k=1)
+
+    with mp.config(native=False):
+        jitted = mp.jit(places)  # the first sizes are known, later ones are numbers of the program
+        for shape in ((3, 4), (5, 7), (7, 5), (2, 9), (1, 4)):
+            x = np.zeros(shape)
+            for got, want in zip(jitted(x), places(x), strict=True):
+                np.testing.assert_array_equal(got, want)
+        with pytest.raises(ValueError, match="input array must be 2-d"):
+            mp.jit(np.triu_indices_from)(np.zeros((2, 3, 3)))

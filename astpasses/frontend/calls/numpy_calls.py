@@ -17,6 +17,7 @@ from metaphrase.source import UnsupportedError
 from ..operators.arithmetic import (
     SPELLED,
     apply_to_both,
+    check_castable,
     dims_of,
     dtype_of,
     elementwise,
@@ -67,6 +68,8 @@ def ufunc_handler(function: np.ufunc) -> Callable:
 
             values = [astype(v, k) if hasattr(v, "dtype") else k.type(v) for v, k in zip(values, kinds)]
         result = _apply(function, values)
+        if isinstance(out, (StagedArray, np.ndarray)):
+            check_castable(session(), result, out, "out", casting)
         if where is not True:
             result = call_value(np.where, (where, result, out if out is not None else result), {})
         if order in ("C", "F") and isinstance(result, StagedArray):
@@ -101,7 +104,7 @@ def _apply(function: np.ufunc, values: list) -> Any:
     )
 
 
-def store_out(out: Any, result: Any) -> Any:
+def store_out(out: Any, result: Any, casting: str = "unsafe") -> Any:
     """`out=`: the result goes into an array that is there."""
     here = session()
     out = operand(out)
@@ -109,6 +112,7 @@ def store_out(out: Any, result: Any) -> Any:
 
     if not isinstance(out, StagedArray):
         raise TypeError("return arrays must be of ArrayType")
+    check_castable(here, result, out, "out", casting)
     require_room(here, dims_of(result), out.type.dims)
     write_view(out, spread(here, here.atom(result, out.dtype), out.type.dims))
     return out
