@@ -102,6 +102,18 @@ def test_out_takes_what_numpy_puts_there():
             assert got.dtype == want.dtype and np.array_equal(got, want)
 
 
+def test_each_result_of_several_has_an_array_to_go_to():
+    def stored(x):
+        first, second, third = np.zeros((3, 4)), np.zeros((3, 4)), np.zeros((3, 4))
+        whole, rest = np.divmod(x, 2, out=(first, None))
+        np.modf(x, second, third)
+        return first, second, third, whole, rest
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(stored)(X * 9), stored(X * 9), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_rot90_needs_two_axes_of_the_array():
     for axes in ((0, 0), (0, 2), (1, -1)):
         with pytest.raises(ValueError):

@@ -55,9 +55,8 @@ def ufunc_handler(function: np.ufunc) -> Callable:
                 remedy="leave it out, or compute it in steps",
             )
         if len(args) > function.nin:
-            args, out = args[: function.nin], args[function.nin]
-        if isinstance(out, tuple):
-            out = out[0] if len(out) == 1 else out
+            args, out = args[: function.nin], args[function.nin :]
+        out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
         if not has_staged((args, out, where)) and not any(isinstance(a, (np.ndarray, list)) for a in args):
             return function(*args, dtype=dtype) if dtype is not None else function(*args)
         values = [operand(a) for a in args]
@@ -74,6 +73,8 @@ def ufunc_handler(function: np.ufunc) -> Callable:
             result = call_value(np.where, (where, result, out if out is not None else result), {})
         if order in ("C", "F") and isinstance(result, StagedArray):
             put_in_order(result.box, order == "C")
+        if isinstance(out, tuple):
+            return tuple(r if o is None else store_out(o, r, casting) for o, r in zip(out, result))
         return result if out is None else store_out(out, result)
 
     return handler
