@@ -90,6 +90,22 @@ def test_out_takes_no_results_that_lose_their_kind(case, given):
         mp.jit(case)(given.copy())
 
 
+def test_astype_takes_no_conversions_that_its_casting_forbids():
+    with mp.config(native=False):
+        assert mp.jit(lambda x: x.astype(np.float32, casting="same_kind"))(X).dtype == np.float32
+        with pytest.raises(TypeError, match="according to the rule 'safe'"):
+            mp.jit(lambda x: x.astype(int, casting="safe"))(X)
+
+
+def test_trim_zeros_takes_capital_letters():
+    def trimmed(x):
+        return np.trim_zeros(x, "FB"), np.trim_zeros(x, "f")
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(trimmed)(WHOLE[0]), trimmed(WHOLE[0]), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_out_takes_what_numpy_puts_there():
     def stored(x):
         whole, narrow = np.zeros((3, 4), int), np.zeros((3, 4), np.float32)

@@ -31,7 +31,7 @@ from ..staging.session import session
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
 from .call import call_value, handles, has_staged
-from .library_calls import library_handler
+from .library_calls import call_library, library_handler
 
 
 def ufunc_handler(function: np.ufunc) -> Callable:
@@ -117,6 +117,12 @@ def store_out(out: Any, result: Any, casting: str = "unsafe") -> Any:
     require_room(here, dims_of(result), out.type.dims)
     write_view(out, spread(here, here.atom(result, out.dtype), out.type.dims))
     return out
+
+
+@handles(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, *args: Any, **keywords: Any) -> Any:
+    made = call_library(np.nan_to_num, (x, copy, *args), keywords)
+    return made if copy or not isinstance(x, StagedArray) else store_out(x, made)
 
 
 # --- questions about values ---

@@ -85,7 +85,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
         sizes.update(zip(numbers, map(here.as_dim, found)))
     dims = [sizes[k] for k in range(len(dims))]
     if order == "F":
-        return reshape(x.T, tuple(map(here.size, dims[::-1]))).T
+        return reshape(x.T, tuple(map(here.size, dims[::-1])), copy=copy).T
     shown, open_dims = shape_in_words(dims)
     message = f"cannot reshape array of size {{}} into shape {shown}"
     if -1 in dims:
@@ -104,7 +104,8 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
         code="reshape",
         values=(total, *open_dims),
     )
-    return _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
+    made = _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
+    return here.array(made.read()) if copy else made
 
 
 def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: bool) -> StagedArray:
@@ -133,8 +134,7 @@ def ravel(a: Any, order: str = "C") -> StagedArray:
 
 
 def flatten(a: Any, order: str = "C") -> StagedArray:
-    made = reshape(a, -1, order=order)
-    return session().array(made.read())
+    return reshape(a, -1, order=order, copy=True)
 
 
 @handles(np.transpose)

@@ -304,7 +304,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     x = as_array(filt)
     if x.ndim != 1:
         raise refused("np.trim_zeros of more than one dimension is not translated", "use np.flatnonzero")
-    places = call_value(np.flatnonzero, (x != 0,), {})
+    places, trim = call_value(np.flatnonzero, (x != 0,), {}), trim.lower()
     size, found = x.shape[0], places.shape[0]
     padded = np.concatenate([places, [0]])
     first = np.where(found > 0, padded[0], size) if "f" in trim else 0
