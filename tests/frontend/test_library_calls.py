@@ -151,3 +151,16 @@ def test_indices_of_triangles_that_are_not_square():
                 np.testing.assert_array_equal(got, want)
         with pytest.raises(ValueError, match="input array must be 2-d"):
             mp.jit(np.triu_indices_from)(np.zeros((2, 3, 3)))
+
+
+@pytest.mark.parametrize("last", [np.uint8(5), np.int16(7), np.float16(4), np.float32(6.5), np.uint64(9), 5])
+def test_arange_of_narrow_numbers_is_wide(last):
+    """NumPy's is of its default integer at least, which a product with a byte does not leave."""
+
+    def ranges(n):
+        return np.arange(n), np.arange(1, n) * n, np.arange(0, n, 2), np.arange(0.5, n), np.arange(n, dtype=np.float32)
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(ranges)(last), ranges(last), strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-6)
