@@ -234,7 +234,7 @@ def _concatenate(emitter: Emitter, let: Let) -> Expr:
     text = f"[{', '.join(x.text for x in xs)}]" + (f", axis={axis}" if axis else "")
     scalars = [x.narrow for x in xs if x.narrow is not None]
     whole = len(scalars) == len(xs)
-    if axis == 0 and whole and not any(s.type.dims for s in scalars):
+    if let.out.type.ndim == 1 and whole and not any(s.type.dims for s in scalars):
         usual = let.out.type.dtype in (np.float64, np.int64, np.bool_, np.complex128)
         values = [s if usual else strong(s) for s in scalars]
         return Expr(

@@ -108,7 +108,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> At
     start, stop, step = (v.value if isinstance(v, Literal) else v for v in (start, stop, step))
     given = (start, stop) if type(step) is int and step == 1 else (start, stop, step)
     strong = (0 if isinstance(v, Dim) else lift(v) for v in given)
-    dtype = np.dtype(dtype) if dtype is not None else result_type(*strong)
+    dtype = np.dtype(dtype) if dtype is not None else result_type(np.int64(0), *strong)  # of no narrower numbers
     length = _range_length(start, stop, step)
     count = iota(length=length, dtype=dtype if dtype.kind in "iu" else i64)
     count = to_dtype(count, dtype)
@@ -148,7 +148,7 @@ def _range_length(start: Any, stop: Any, step: Any) -> DimLike:
         exception="ZeroDivisionError",
         message="float division by zero" if dtype.kind == "f" else "division by zero",
     )
-    length = ceil(ufunc(np.true_divide, sub(stop, start), step))
+    length = ceil(to_dtype(ufunc(np.true_divide, sub(stop, start), step), np.float64))
     check(lt(length, like(length, 2.0**60)), exception="ValueError", message="Maximum allowed size exceeded")
     length = convert(ufunc(np.maximum, length, 0), dtype=i64)
     size = as_dim(length, size=fresh_symbol("count"))
@@ -391,20 +391,20 @@ def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
     return ufunc(np.power, expand_dims(base, 1), expand_dims(powers, 0))
 
 
-def tri_indices(n: Any, lower: bool, k: int = 0) -> tuple:
-    rows = dim_of(n)
-    if not isinstance(rows, int):
+def tri_indices(n: Any, lower: bool, k: int = 0, m: Any = None) -> tuple:
+    rows, columns = dim_of(n), dim_of(n if m is None else m)
+    if not (isinstance(rows, int) and isinstance(columns, int)):
         raise UnsupportedError("indices of a triangle need a known size", code="size")
-    found = (np.tril_indices if lower else np.triu_indices)(rows, k)
+    found = (np.tril_indices if lower else np.triu_indices)(rows, k, columns)
     return tuple(lift(i) for i in found)
 
 
 def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
-    return tri_indices(n, True, k)
+    return tri_indices(n, True, k, m)
 
 
 def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
-    return tri_indices(n, False, k)
+    return tri_indices(n, False, k, m)
 
 
 def hann_like(name: str, weights: tuple) -> Any:

@@ -153,6 +153,28 @@ def test_any_layout_may_be_written(native):
         both(change, make(lambda a: a[:0]))
 
 
+@NATIVE
+def test_a_row_behind_a_place_may_be_written_in_any_layout(native):
+    """An index that drops an axis, and one of length 1 more or less, are views of whatever lies in memory."""
+
+    def eliminate(a, k):
+        for i in range(k + 1, len(a)):
+            a[i, k:] -= a[i, k] * a[k, k:]
+        a[:, None][0, 0, 1] = 7.0
+        np.expand_dims(a, 0).squeeze()[1, 1:] *= 2.0
+        a[k:, 2] += 1.0
+        return a.sum()
+
+    def make(build):
+        return lambda: (build(np.arange(16.0).reshape(4, 4) + np.eye(4)), 1)
+
+    with mp.config(native=native):
+        both(eliminate, make(lambda a: a))
+        both(eliminate, make(np.asfortranarray))
+        both(eliminate, make(lambda a: np.repeat(a, 2, axis=1)[:, ::2]))
+        both(eliminate, make(lambda a: a.T[::-1]))
+
+
 class Field:
     def __init__(self, n):
         self.u, self.time = np.ones(n), 0.0

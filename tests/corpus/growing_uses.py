@@ -370,7 +370,25 @@ def folded(x):
     return reduce(operator.mul, above), least, reduce(lambda s, v: 2 * s - v, above, 1.5)
 
 
+def list_or_another(x, limit):
+    """`or` and `and` of lists whose lengths only the run knows are the lists, and have their truth."""
+    above = [v for v in x if v > limit]
+    below = [(v, 1.0) for v in x if v <= limit]
+    either, both = above or [x[0]], above and [x[1], x[2]]
+    pairs = 0
+    left = above[:]
+    while left and below:
+        left.pop()
+        below.pop()
+        pairs += 1
+    total = 0.0
+    for v in left or [x[0], x[1]]:
+        total += v
+    return either, len(both), pairs, total, above or None
+
+
 CASES = [
+    *((list_or_another, (np.array([1.0, -2.0, 0.5, 4.0]), limit)) for limit in (0.0, 0.8, 3.0, 9.0, -9.0)),
     *((turned, turns) for turns in ((0.3, 0.2), (0.0, 0.2), (0.3, 0.0), (0.0, 0.0))),
     (folded, (np.array([1.0, -2.0, 0.5, 4.0]),)),
     (spread_and_sorted, (np.array([0.5, -1.25, 2.0, 3.5, -0.75]), 0.0)),

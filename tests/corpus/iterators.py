@@ -197,7 +197,20 @@ def in_list_of_known(x, wanted):
     return wanted in list(abs(v) for v in x), wanted in (x[0], x[2]), wanted in [v for v in x if v > 0]
 
 
+def starmapped(x, limit):
+    above = [(a, b) for a in x for b in x if a > b + limit]
+    total = 1.5
+    for v in itertools.starmap(max, zip(x, x[::-1])):
+        if v < limit:
+            break
+        total += v
+    products = sum(itertools.starmap(lambda a, b, c=2.0: a * b + c, above))
+    return list(itertools.starmap(min, zip(x, x[1:]))), products, list(itertools.starmap(pow, [(x[0], 2)])), total
+
+
 CASES = [
+    (starmapped, (np.array([1.5, -2.0, 4.0, 0.25]), 0.5)),
+    (starmapped, (np.array([1.5, -2.0, 4.0, 0.25]), 1.0)),
     (in_list_of_known, (X, 2.0)),
     (in_list_of_known, (X, 0.75)),
     (from_iterator, (X, 0.6)),

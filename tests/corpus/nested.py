@@ -5,6 +5,8 @@ import functools
 
 import numpy as np
 
+from metaphrase import tree_util
+
 
 def kernel(x):
     return np.array([[np.exp(-((a - b) ** 2)) for b in x] for a in x])
@@ -77,6 +79,14 @@ def relaxed(x):
     for _ in range(4):
         v = [[0.5 * v[i][j] + x[j] for j in range(5)] for i in range(5)]
     return v
+
+
+def leaves_of_rows(x):
+    """Numbers are leaves in lists in lists, too, whatever code that is not translated is given."""
+    v = [[x[i] * x[j] for j in range(3)] for i in range(4)]
+    deep = {"a": [[[x[i] * x[j] * k for k in range(2)] for j in range(3)] for i in range(4)]}
+    leaves = tree_util.tree_leaves(v)
+    return len(leaves), sum(leaves), len(tree_util.tree_leaves(deep)), tree_util.tree_map(lambda a: -a, v)
 
 
 def relaxed_in_place(x):
@@ -338,6 +348,7 @@ CASES = [
     (others_only, (X,)),
     (nested_sums, (np.linspace(-1.0, 1.0, 6),)),
     (transposed, (X,)),
+    (leaves_of_rows, (X,)),
     (relaxed, (X,)),
     (relaxed_in_place, (X,)),
     (table, (X,)),

@@ -95,7 +95,22 @@ def choose_weakly(x, k):
     return np.choose(k, [x.astype(np.float32), 2.0]), np.choose(k, [x.astype(np.int8), 2])
 
 
+def pythons_sums(x, start):
+    """Sums of narrow integers are narrow, and wrap around, as each addition does."""
+    listed = [v for v in x]
+    some = [v for v in x if v > 3]
+    return sum(x), sum(x, start), sum(listed, 10), sum(some), sum(v for v in -x), sum(x.reshape(-1, 2)), sum(x, 0.5)
+
+
+def numbers_in_rows(x, y):
+    return np.vstack([x, y]), np.vstack((x, 2.0)), np.concatenate([np.atleast_2d(x), np.atleast_2d(y)], axis=1)
+
+
 CASES = [
+    (numbers_in_rows, (2.5, np.array(1.5))),
+    (pythons_sums, (np.array([200, 90, 7, 3], np.uint8), 5)),
+    (pythons_sums, (np.array([100, -120, 101, 3], np.int8), np.int16(300))),
+    (pythons_sums, (np.array([0.25, -120, 101, 3], np.float32), 0.5)),
     (convolve_numbers, (np.arange(4.0), 2.5)),
     (choose_weakly, (np.arange(4.0), np.array([0, 1, 1, 0]))),
     (sums, (_M,)),

@@ -395,7 +395,21 @@ def views_taken_over_by_a_loop(x, n):
     return a, b, w
 
 
+def copies_on_request(x):
+    """`copy=` says whether the result is the array itself."""
+    apart = x.reshape((2, -1), copy=True)
+    apart[0, 0] = 1.5
+    turned = np.reshape(x, (2, -1), order="F", copy=True)
+    turned[1, 0] = 2.5
+    itself = np.astype(x, np.float64, copy=False)
+    itself[1] = 3.5
+    cleaned = np.nan_to_num(x, copy=False, nan=-1.0)
+    cleaned[3] += 4.5
+    return x, apart, turned, itself, cleaned
+
+
 CASES = [
+    (copies_on_request, (np.array([5.0, np.nan, 7.0, np.nan]),)),
     (slice_is_a_view, (_X,)),
     (row_is_a_view, (_A,)),
     (transpose_is_a_view, (_B,)),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metaphrase as mp
 from metaphrase.astpasses.frontend.calls.library_calls import library_handler
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.evaluate import evaluate
@@ -65,3 +66,101 @@ def test_an_error_of_the_library_names_the_users_line():
 
 def test_functions_that_the_library_does_not_know_have_no_handler():
     assert library_handler(np.load) is None
+
+
+WHOLE = np.arange(12).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("case", "given"),
+    [
+        (lambda x: np.add(x, 0.5, out=x), WHOLE),
+        (lambda x: np.sqrt(x, out=np.zeros((3, 4), int)), X),
+        (lambda x: np.multiply(x, 2, where=x, out=np.zeros_like(x)), X > 0),
+        (lambda x: np.matmul(x, x.T, out=np.zeros((3, 3))), X + 1j),
+        (lambda x: np.clip(x, 0.5, 2.5, out=x), WHOLE),
+        (lambda x: np.concatenate([x, x], out=np.zeros((6, 4))), X + 1j),
+    ],
+)
+def test_out_takes_no_results_that_lose_their_kind(case, given):
+    """As `ints += floats` is refused, so is `out=ints`."""
+    with pytest.raises(TypeError, match="Cannot cast"):
+        case(given.copy())
+    with mp.config(native=False), pytest.raises(TypeError, match="Cannot cast output of 'out='"):
+        mp.jit(case)(given.copy())
+
+
+def test_astype_takes_no_conversions_that_its_casting_forbids():
+    with mp.config(native=False):
+        assert mp.jit(lambda x: x.astype(np.float32, casting="same_kind"))(X).dtype == np.float32
+        with pytest.raises(TypeError, match="according to the rule 'safe'"):
+            mp.jit(lambda x: x.astype(int, casting="safe"))(X)
+
+
+def test_trim_zeros_takes_capital_letters():
+    def trimmed(x):
+        return np.trim_zeros(x, "FB"), np.trim_zeros(x, "f")
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(trimmed)(WHOLE[0]), trimmed(WHOLE[0]), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_out_takes_what_numpy_puts_there():
+    def stored(x):
+        whole, narrow = np.zeros((3, 4), int), np.zeros((3, 4), np.float32)
+        np.divide(x, 2, out=whole, casting="unsafe")
+        np.mean(x, axis=0, out=whole[0])
+        return whole, np.add(x, 0.5, out=narrow), np.clip(x, 0.5, 2.5, out=narrow[:, ::-1])
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(stored)(X * 9), stored(X * 9), strict=True):
+            assert got.dtype == want.dtype and np.array_equal(got, want)
+
+
+def test_each_result_of_several_has_an_array_to_go_to():
+    def stored(x):
+        first, second, third = np.zeros((3, 4)), np.zeros((3, 4)), np.zeros((3, 4))
+        whole, rest = np.divmod(x, 2, out=(first, None))
+        np.modf(x, second, third)
+        return first, second, third, whole, rest
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(stored)(X * 9), stored(X * 9), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_rot90_needs_two_axes_of_the_array():
+    for axes in ((0, 0), (0, 2), (1, -1)):
+        with pytest.raises(ValueError):
+            np.rot90(X, axes=axes)
+        with mp.config(native=False), pytest.raises(ValueError):
+            mp.jit(lambda x, axes=axes: np.rot90(x, axes=axes))(X)
+
+
+def test_indices_of_triangles_that_are_not_square():
+    def places(x):
+        rows, columns = len(x), x.shape[1]
+        return np.triu_indices(rows, 0, columns), np.tril_indices(rows, -1, columns), np.triu_indices_from(x, k=1)
+
+    with mp.config(native=False):
+        jitted = mp.jit(places)  # the first sizes are known, later ones are numbers of the program
+        for shape in ((3, 4), (5, 7), (7, 5), (2, 9), (1, 4)):
+            x = np.zeros(shape)
+            for got, want in zip(jitted(x), places(x), strict=True):
+                np.testing.assert_array_equal(got, want)
+        with pytest.raises(ValueError, match="input array must be 2-d"):
+            mp.jit(np.triu_indices_from)(np.zeros((2, 3, 3)))
+
+
+@pytest.mark.parametrize("last", [np.uint8(5), np.int16(7), np.float16(4), np.float32(6.5), np.uint64(9), 5])
+def test_arange_of_narrow_numbers_is_wide(last):
+    """NumPy's is of its default integer at least, which a product with a byte does not leave."""
+
+    def ranges(n):
+        return np.arange(n), np.arange(1, n) * n, np.arange(0, n, 2), np.arange(0.5, n), np.arange(n, dtype=np.float32)
+
+    with mp.config(native=False):
+        for got, want in zip(mp.jit(ranges)(last), ranges(last), strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-6)

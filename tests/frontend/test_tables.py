@@ -1,7 +1,11 @@
 """Files of handlers are imported when a program uses what they answer: the list of it is what they register."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
+
+from metaphrase.astpasses.frontend.calls import call, tables
 
 RECORDING = """
 import importlib, sys
@@ -40,3 +44,14 @@ def test_files_answer_what_is_said():
     ran = subprocess.run([sys.executable, "-c", RECORDING], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert {"callbacks", "polynomials", "printing", "statistics"} <= set(ran.stdout.split())
+
+
+def test_every_file_of_handlers_is_named():
+    named = {file for file, _ in tables.FILES} | set(call._HOMES.values())
+    at_once = {"builtin_calls", "dataclass_calls", "deques", "numpy_calls"}  # which `tables` imports
+    files = {
+        path.stem
+        for path in Path(tables.__file__).parent.glob("*.py")
+        if re.search(r"^ *@?(handles|answers|stands_for|of_heap)\(|TABLE\[", path.read_text(), re.MULTILINE)
+    }
+    assert files - {"call"} == named | at_once

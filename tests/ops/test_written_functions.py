@@ -106,3 +106,19 @@ def test_gradient(function):
 def test_batch(function):
     rows = np.stack([X, X * 0.5 + 0.1, X[::-1] * 0.9])
     np.testing.assert_allclose(mp.vmap(function)(rows), [function(row) for row in rows], rtol=1e-9)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_whole_numbers_of_numpys_are_pythons_in_math(native):
+    """Where bytes would wrap around: `math` computes with Python's ints and floats."""
+
+    def counted(n, k, x):
+        near = math.remainder(n, k)
+        return math.comb(n, k), math.perm(n, k), math.comb(k, n), math.factorial(k), math.dist(x, x[::-1]), near
+
+    with mp.config(native=native):
+        for kind in (np.uint8, np.int16, np.int64, np.uint64):
+            given = kind(100), kind(4), np.array([100, 7, 3], kind)
+            want, got = counted(*given), mp.jit(counted)(*given)
+            assert got == want and [type(v) for v in got] == [type(v) for v in want]
+        assert mp.jit(math.comb)(np.uint8(200), np.uint8(199)) == 200

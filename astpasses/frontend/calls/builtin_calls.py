@@ -31,7 +31,7 @@ from ..staging.python_names import python_name
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import answers, call_value, handles, has_staged
-from .gathered_calls import in_order, is_one_column
+from .gathered_calls import in_order, is_one_column, summed
 from .gathered_calls import total as gathered_total
 from .outside import refuse_unsteady, unsteady
 from .sorting import ordered
@@ -280,14 +280,10 @@ def next_(iterator: Any, *default: Any) -> Any:
 @handles(sum)
 def sum_(iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, StagedArray):
-        out = iterable.sum(axis=0)
-        return out if isinstance(start, int) and start == 0 else start + out
+        return summed(iterable, start)
     if is_gathered(iterable):
         return gathered_total(session(), iterable, start)
-    total = start
-    for item in elements(session(), iterable):
-        total = operate("+", total, item)
-    return total
+    return functools.reduce(functools.partial(operate, "+"), iter(elements(session(), iterable)), start)
 
 
 @handles(builtins.map)

@@ -22,6 +22,7 @@ from ..flow.lazy import choose
 from ..operators.arithmetic import WEAK
 from ..operators.protocols import operate
 from ..staging.session import Session
+from ..values.staged_values import StagedArray
 from .call import call_value
 from .written_lists import best_by, order_by, require
 
@@ -34,9 +35,8 @@ def is_one_column(here: Session, items: list) -> bool:
 
 def _as_item(here: Session, items: list, number: Any) -> Any:
     """A number of the items' Python type, if they have one."""
-    (only,) = columns(here, items)[2]
-    if only is bool:
-        only = int
+    (kind,) = columns(here, items)[2]
+    only = int if kind is bool else kind
     return here.wrap(here.atom(number, WEAK[only]), only) if only is not None else number
 
 
@@ -46,9 +46,14 @@ def total(here: Session, items: list, start: Any) -> Any:
     rows = [item for item in items if isinstance(item, Rows)]
     if any(not r.tree.is_leaf() or r.python[0] is int and all_known(items) for r in rows):
         return _one_by_one(here, items, start)
-    found = gathered(here, items).sum(axis=0)
-    found = _as_item(here, items, found) if is_one_column(here, items) else found
-    return found if isinstance(start, int) and start == 0 else start + found
+    found = gathered(here, items)
+    return summed(found, start, lambda made: _as_item(here, items, made) if is_one_column(here, items) else made)
+
+
+def summed(array: StagedArray, start: Any, item: Callable = lambda made: made) -> Any:
+    """`sum(array, start)`, which is as wide as `start` and an item make it: of narrow integers narrow."""
+    made = item(array.sum(axis=0, dtype=operate("+", start, array.dtype.type(0)).dtype))
+    return made if isinstance(start, int) and start == 0 else start + made
 
 
 def _one_by_one(here: Session, items: list, start: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`itertools.takewhile`, `dropwhile`, `compress`, `filterfalse` and `accumulate` of staged values.
+"""`itertools.takewhile`, `dropwhile`, `compress`, `starmap`, `filterfalse` and `accumulate` of staged values.
 
 In: an iterable and a function. Out: an iterator that a loop takes apart (`flow/generators.py`), or Python's
 way through it.
@@ -92,6 +92,11 @@ def dropwhile(predicate: Callable, iterable: Any) -> Any:
 @handles(itertools.compress)
 def compress(data: Any, selectors: Any) -> Any:
     return mapped(session(), zip_(data, selectors), lambda pair: pair[0], lambda pair: pair[1])
+
+
+@handles(itertools.starmap)
+def starmap(function: Callable, iterable: Any) -> Any:
+    return mapped(session(), iterable, lambda items: call_value(function, tuple(elements(session(), items)), {}))
 
 
 @handles(itertools.filterfalse)

@@ -24,7 +24,7 @@ from ..values.layout import is_contiguous
 from ..values.staged_values import Number, Staged, StagedArray
 from ..values.views import Bits, Reshape
 from ..values.views import view as seen_through
-from .call import call_value
+from .call import call_value, handles
 from .places import At
 
 FUNCTIONS: dict[str, Callable] = {
@@ -178,6 +178,8 @@ def astype(
     from .creation import dtype_given
 
     here, kind = session(), dtype_given(dtype)
+    if not np.can_cast(value.dtype, kind, casting):
+        raise TypeError(f"Cannot cast array data from {value.dtype!r} to {kind!r} according to the rule {casting!r}")
     if not copy and isinstance(value, StagedArray) and value.dtype == kind:
         return value
     atom = here.atom(value)
@@ -185,10 +187,7 @@ def astype(
     return here.array(made) if isinstance(value, StagedArray) else here.wrap(made)
 
 
-def copy(value: StagedArray, order: str = "C") -> StagedArray:
-    from .creation import copy as copied
-
-    return copied(value, order)
+handles(np.astype)(astype)
 
 
 def flatten(value: StagedArray, order: str = "C") -> StagedArray:
@@ -225,14 +224,6 @@ def tolist(value: Any) -> Any:
 
 def fill(value: StagedArray, with_: Any) -> None:
     value[...] = with_
-
-
-def sort(value: StagedArray, axis: int = -1, **ignored: Any) -> None:
-    value[...] = call_value(np.sort, (value, axis), {})
-
-
-def partition(value: StagedArray, kth: Any, axis: int = -1, **ignored: Any) -> None:
-    value[...] = call_value(np.partition, (value, kth, axis), {})
 
 
 def _refused(name: str, why: str, remedy: str) -> Callable:
@@ -289,13 +280,13 @@ def view(value: Staged, dtype: Any = None) -> Any:
 
 METHODS: dict[str, Callable] = {
     "astype": astype,
-    "copy": copy,
+    "copy": lambda x, order="C": call_value(np.copy, (x, order), {}),
     "flatten": flatten,
     "item": item,
     "tolist": tolist,
     "fill": fill,
-    "sort": sort,
-    "partition": partition,
+    "sort": lambda x, axis=-1, **ignored: fill(x, call_value(np.sort, (x, axis), {})),
+    "partition": lambda x, kth, axis=-1, **ignored: fill(x, call_value(np.partition, (x, kth, axis), {})),
     "conj": conjugate,
     "conjugate": conjugate,
     "put": lambda x, *args, **keywords: call_value(np.put, (x, *args), keywords),
@@ -312,7 +303,7 @@ def store_attribute(target: StagedArray, name: str, value: Any) -> None:
     if name == "shape" and (target.box.origin is None or target.chain) and len(session().regions) == 1:
         seen = call_value(np.reshape, (target, value), {})
         if seen.box is not target.box and not target.chain:  # all of an array of our own
-            seen = seen_through(target, Reshape(seen.type.dims))
+            seen = seen_through(target, Reshape(seen.type.dims, relies=True))
         if seen.box is not target.box:
             raise AttributeError("incompatible shape for in-place modification: use `.reshape()` instead")
         target.chain, target.type, target._cache = seen.chain, seen.type, (None, None, None)

@@ -17,6 +17,7 @@ from metaphrase.source import UnsupportedError
 from ..operators.arithmetic import (
     SPELLED,
     apply_to_both,
+    check_castable,
     dims_of,
     dtype_of,
     elementwise,
@@ -30,7 +31,7 @@ from ..staging.session import session
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
 from .call import call_value, handles, has_staged
-from .library_calls import library_handler
+from .library_calls import call_library, library_handler
 
 
 def ufunc_handler(function: np.ufunc) -> Callable:
@@ -54,9 +55,8 @@ def ufunc_handler(function: np.ufunc) -> Callable:
                 remedy="leave it out, or compute it in steps",
             )
         if len(args) > function.nin:
-            args, out = args[: function.nin], args[function.nin]
-        if isinstance(out, tuple):
-            out = out[0] if len(out) == 1 else out
+            args, out = args[: function.nin], args[function.nin :]
+        out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
         if not has_staged((args, out, where)) and not any(isinstance(a, (np.ndarray, list)) for a in args):
             return function(*args, dtype=dtype) if dtype is not None else function(*args)
         values = [operand(a) for a in args]
@@ -67,10 +67,14 @@ def ufunc_handler(function: np.ufunc) -> Callable:
 
             values = [astype(v, k) if hasattr(v, "dtype") else k.type(v) for v, k in zip(values, kinds)]
         result = _apply(function, values)
+        if isinstance(out, (StagedArray, np.ndarray)):
+            check_castable(session(), result, out, "out", casting)
         if where is not True:
             result = call_value(np.where, (where, result, out if out is not None else result), {})
         if order in ("C", "F") and isinstance(result, StagedArray):
             put_in_order(result.box, order == "C")
+        if isinstance(out, tuple):
+            return tuple(r if o is None else store_out(o, r, casting) for o, r in zip(out, result))
         return result if out is None else store_out(out, result)
 
     return handler
@@ -101,7 +105,7 @@ def _apply(function: np.ufunc, values: list) -> Any:
     )
 
 
-def store_out(out: Any, result: Any) -> Any:
+def store_out(out: Any, result: Any, casting: str = "unsafe") -> Any:
     """`out=`: the result goes into an array that is there."""
     here = session()
     out = operand(out)
@@ -109,9 +113,16 @@ def store_out(out: Any, result: Any) -> Any:
 
     if not isinstance(out, StagedArray):
         raise TypeError("return arrays must be of ArrayType")
+    check_castable(here, result, out, "out", casting)
     require_room(here, dims_of(result), out.type.dims)
     write_view(out, spread(here, here.atom(result, out.dtype), out.type.dims))
     return out
+
+
+@handles(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, *args: Any, **keywords: Any) -> Any:
+    made = call_library(np.nan_to_num, (x, copy, *args), keywords)
+    return made if copy or not isinstance(x, StagedArray) else store_out(x, made)
 
 
 # --- questions about values ---

@@ -85,7 +85,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
         sizes.update(zip(numbers, map(here.as_dim, found)))
     dims = [sizes[k] for k in range(len(dims))]
     if order == "F":
-        return reshape(x.T, tuple(map(here.size, dims[::-1]))).T
+        return reshape(x.T, tuple(map(here.size, dims[::-1])), copy=copy).T
     shown, open_dims = shape_in_words(dims)
     message = f"cannot reshape array of size {{}} into shape {shown}"
     if -1 in dims:
@@ -104,7 +104,8 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
         code="reshape",
         values=(total, *open_dims),
     )
-    return _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
+    made = _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
+    return here.array(made.read()) if copy else made
 
 
 def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: bool) -> StagedArray:
@@ -112,7 +113,7 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
     if relies and x.box.origin is not None:
         here.layouts.contiguous.add(id(x.box))
     if verdict == "view":
-        return view(x, Reshape(dims))
+        return view(x, Reshape(dims, relies))
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
     if verdict == "copy":
         here.layouts.reshaped.append((weakref.ref(made.box), x.box))
@@ -133,8 +134,7 @@ def ravel(a: Any, order: str = "C") -> StagedArray:
 
 
 def flatten(a: Any, order: str = "C") -> StagedArray:
-    made = reshape(a, -1, order=order)
-    return session().array(made.read())
+    return reshape(a, -1, order=order, copy=True)
 
 
 @handles(np.transpose)
@@ -361,14 +361,8 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list:
     return split(ary, indices_or_sections, 0 if as_array(ary).ndim == 1 else 1)
 
 
-@handles(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> list:
-    return split(ary, indices_or_sections, 0)
-
-
-@handles(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> list:
-    return split(ary, indices_or_sections, 2)
+handles(np.vsplit)(lambda ary, indices_or_sections: split(ary, indices_or_sections, 0))
+handles(np.dsplit)(lambda ary, indices_or_sections: split(ary, indices_or_sections, 2))
 
 
 @handles(*[f for f in (getattr(np, "unstack", None),) if f is not None])
@@ -384,20 +378,16 @@ def flip(m: Any, axis: Any = None) -> StagedArray:
     return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
 
 
-@handles(np.flipud)
-def flipud(m: Any) -> StagedArray:
-    return flip(m, 0)
-
-
-@handles(np.fliplr)
-def fliplr(m: Any) -> StagedArray:
-    return flip(m, 1)
+handles(np.flipud)(lambda m: flip(m, 0))
+handles(np.fliplr)(lambda m: flip(m, 1))
 
 
 @handles(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> StagedArray:
     x = as_array(m)
-    i, j = (int(v) % x.ndim for v in axes)
+    i, j = (axes_of(v, x.ndim)[0] for v in axes)
+    if i == j:
+        raise ValueError("Axes must be different.")
     k %= 4
     if k == 2:
         return flip(flip(x, i), j)

@@ -5,6 +5,7 @@ In: arrays, staged or not. Out: staged arrays; run-time sizes where NumPy's size
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -176,14 +177,14 @@ def diag_indices_from(arr: Any) -> tuple:
     return (line,) * x.ndim
 
 
-@answers(np.tril_indices_from)
-def tril_indices_from(arr: Any, k: int = 0) -> tuple:
-    return call_value(np.tril_indices, (arr.shape[-2], k, arr.shape[-1]), {})
+def _indices_from(indices: Callable, arr: Any, k: int = 0) -> tuple:
+    if arr.ndim != 2:
+        raise ValueError("input array must be 2-d")
+    return call_value(indices, (arr.shape[0], k, arr.shape[1]), {})
 
 
-@answers(np.triu_indices_from)
-def triu_indices_from(arr: Any, k: int = 0) -> tuple:
-    return call_value(np.triu_indices, (arr.shape[-2], k, arr.shape[-1]), {})
+answers(np.tril_indices_from)(functools.partial(_indices_from, np.tril_indices))
+answers(np.triu_indices_from)(functools.partial(_indices_from, np.triu_indices))
 
 
 @answers(np.array_equiv)
@@ -303,7 +304,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     x = as_array(filt)
     if x.ndim != 1:
         raise refused("np.trim_zeros of more than one dimension is not translated", "use np.flatnonzero")
-    places = call_value(np.flatnonzero, (x != 0,), {})
+    places, trim = call_value(np.flatnonzero, (x != 0,), {}), trim.lower()
     size, found = x.shape[0], places.shape[0]
     padded = np.concatenate([places, [0]])
     first = np.where(found > 0, padded[0], size) if "f" in trim else 0

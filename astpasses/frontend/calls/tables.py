@@ -21,8 +21,9 @@ FILES = {
     ("extremes", builtins): "max min",
     ("index_loops", itertools): "product combinations combinations_with_replacement permutations",
     ("index_loops", np): "ndenumerate ndindex",
-    ("iterators", itertools): "takewhile dropwhile compress filterfalse accumulate",
+    ("iterators", itertools): "takewhile dropwhile compress starmap filterfalse accumulate",
     ("math_calls", math): "log pow fmod lgamma hypot gamma fsum fabs floor ceil trunc degrees radians",
+    ("methods", np): "astype",
     ("numpy_shapes", np): """reshape ravel transpose swapaxes moveaxis rollaxis matrix_transpose squeeze expand_dims
         broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d real imag diagonal einsum diag split array_split
         hsplit vsplit dsplit unstack flip flipud fliplr rot90 shape ndim size""",

@@ -30,21 +30,20 @@ def staged_as_written(function: Callable) -> Callable:
 
 
 def of_integers(function: Callable) -> Callable:
-    """The same, for a function that takes no floats."""
+    """The same, for a function that takes no floats, and computes with Python's ints."""
 
     @functools.wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
-        for value in (*args, *keywords.values()):
-            if isinstance(value, (Number, float, complex)) and _kind(value) in "fc":
-                kind = type(value) if not isinstance(value, Number) else value.python or value.dtype.type
-                raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
-        return call_value(function, args, keywords)
+        return call_value(function, tuple(map(_whole, args)), {k: _whole(v) for k, v in keywords.items()})
 
     return checked
 
 
-def _kind(value: Any) -> str:
-    return np.dtype(getattr(value, "dtype", type(value))).kind
+def _whole(value: Any) -> Any:
+    if isinstance(value, (Number, float, complex)) and np.dtype(getattr(value, "dtype", type(value))).kind in "fc":
+        kind = type(value) if not isinstance(value, Number) else value.python or value.dtype.type
+        raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
+    return call_value(int, (value,), {}) if isinstance(value, (Number, np.integer)) else value
 
 
 # --- math ---
@@ -60,16 +59,15 @@ def gcd_of_two(a, b):
 def gcd(*integers):
     total = 0
     for value in integers:
-        total = gcd_of_two(total, int(value))
+        total = gcd_of_two(total, value)
     return total
 
 
 def lcm(*integers):
     total = 1
     for value in integers:
-        number = int(value)
-        common = gcd_of_two(total, number)
-        total = 0 if common == 0 else abs(total * (number // common))
+        common = gcd_of_two(total, value)
+        total = 0 if common == 0 else abs(total * (value // common))
     return total
 
 
@@ -85,8 +83,8 @@ def factorial(n):
 def comb(n, k):
     if n < 0 or k < 0:
         raise ValueError("n and k must be non-negative integers")
-    total = 1
-    for i in range(k):
+    total = 1 if k <= n else 0
+    for i in range(min(k, n - k)):
         total = total * (n - i) // (i + 1)
     return total
 
@@ -105,9 +103,7 @@ def perm(n, k=None):
 def isqrt(n):
     if n < 0:
         raise ValueError("isqrt() argument must be nonnegative")
-    root = int(math.sqrt(n))
-    if root > 3037000499:
-        root = 3037000499
+    root = min(int(math.sqrt(n)), 3037000499)
     while root * root > n:
         root = root - 1
     while root < 3037000499 and (root + 1) * (root + 1) <= n:
@@ -132,11 +128,12 @@ def sumprod(p, q):
 def dist(p, q):
     total = 0.0
     for a, b in zip(p, q, strict=True):
-        total = math.hypot(total, a - b)
+        total = math.hypot(total, float(a) - float(b))
     return total
 
 
 def ieee_remainder(x, y):
+    x, y = float(x), float(y)
     if math.isnan(x) or math.isnan(y):
         return x + y
     if math.isinf(x) or y == 0:

@@ -314,13 +314,13 @@ def all_known(value: list) -> bool:
     return all(isinstance(v.arrays[0].type.dims[0], int) for v in value if isinstance(v, Rows))
 
 
-def expand_inside(here: Session, value: Any, depth: int = 4) -> None:
-    """Expand every gathered list in a value that goes to code which is not translated."""
+def expand_inside(here: Session, value: Any, depth: int = 6) -> None:
+    """Expand every gathered list in a value that goes to code which is not translated, and those among its items."""
     if not here.gathers or not depth:
         return
     if is_gathered(value):
         make_plain(here, value)
-    elif isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (list, tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             expand_inside(here, item, depth - 1)
 

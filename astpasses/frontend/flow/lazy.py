@@ -72,10 +72,12 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
         return held[0]
 
     if apart or type(first) is list or isinstance(first, Truth):
-        sides = (lambda: _truth(here, rest()), lambda: False)
+        sides = (lambda: (_truth(here, second()), held[0]), lambda: (False, first))
         if symbol == "or":
-            sides = (lambda: True, lambda: _truth(here, rest()))
-        flag = choose(Number(here, test, bool), *sides)
+            sides = (lambda: (True, first), lambda: (_truth(here, second()), held[0]))
+        flag, made = choose(Number(here, test, bool), *sides)
+        if type(first) is list and not isinstance(made, Poison):
+            return made
         return Truth(flag, f"the two sides of `{symbol}` have no common form", here.span())
     sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
     made = choose(Number(here, test, bool), *sides)

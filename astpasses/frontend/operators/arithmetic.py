@@ -460,12 +460,12 @@ def inplace(symbol: str, target: StagedArray, value: Any) -> StagedArray:
     return target
 
 
-def check_castable(here: Session, result: Any, target: StagedArray, symbol: str) -> None:
-    """NumPy refuses `ints += floats`."""
+def check_castable(here: Session, result: Any, target: Any, symbol: str, casting: str = "same_kind") -> None:
+    """NumPy refuses `ints += floats`, and `out=ints` of floats."""
     have = dtype_of(result)
     have = WEAK[have] if isinstance(have, type) else have
-    if not np.can_cast(have, target.dtype, "same_kind"):
+    if not np.can_cast(have, target.dtype, casting):
         raise here.dtype_error(
             f"Cannot cast output of '{symbol}=' from {have} to {target.dtype}",
-            remedy=f"make the array {have} first, or write x = x {symbol} ...",
+            remedy=f"make the array {have} first, or give the result a name of its own",
         )

@@ -80,10 +80,9 @@ def rely_on_order(here: Session, box: Box) -> None:
     for made, base in here.layouts.reshaped:
         if (copy := made()) is not None and box in (copy, base):
             assume_order(here, base)
-    if not any(isinstance(s, Reshape) for h in box.handles if (view := h()) is not None for s in view.chain):
-        return
-    here.layouts.contiguous |= {id(one) for one in family(box) if one.origin is not None}
-    assume_order(here, box)
+    if any(isinstance(s, Reshape) and s.relies for h in box.handles if (view := h()) is not None for s in view.chain):
+        here.layouts.contiguous |= {id(one) for one in family(box) if one.origin is not None}
+        assume_order(here, box)
 
 
 def assume_order(here: Session, box: Box) -> None:

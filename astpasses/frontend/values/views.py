@@ -15,7 +15,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
-from metaphrase.late import dataclass, module
+from metaphrase.late import dataclass, field, module
 from metaphrase.ops.complex_numbers import complex_, imag, real
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as core_slice
@@ -26,11 +26,9 @@ from ..staging.under_way import current_session
 from .staged_values import StagedArray
 
 if TYPE_CHECKING:
-    from metaphrase.ops import library_creation
-
     from ..staging.session import Session
-else:
-    library_creation = module("metaphrase.ops.library_creation")
+
+library_creation: Any = module("metaphrase.ops.library_creation")
 
 
 @dataclass(frozen=True)
@@ -95,9 +93,10 @@ class Spaced:
 
 @dataclass(frozen=True)
 class Reshape:
-    """The same elements in the same order under another shape."""
+    """The same elements in order under another shape; `relies`: a copy, if the base does not lie row after row."""
 
     shape: tuple
+    relies: bool = field(default=False, compare=False)
 
     def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(reshape, base, shape=self.shape)
