@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
         _written(options.html, page([(target, one) if isinstance(one, Exception) else one for target, one in found]))
     rows = [{"target": target, **_row(one)} for target, one in found]
     where = {} if options.html is None else {"html": str(options.html)}
-    answer(options, {**(rows[0] if _is_one(options) else {"functions": rows}), **where}, lambda: _show(options, found))
+    told = rows[0] if _is_one(options) and len(rows) == 1 else {"functions": rows}
+    answer(options, {**told, **where}, lambda: _show(options, found))
     return 1 if any(isinstance(one, Exception) for _, one in found) else 0
 
 

@@ -125,7 +125,7 @@ def jobs_of(options: argparse.Namespace) -> Iterator[Job]:
 
 def _jobs(target: str, options: argparse.Namespace) -> Iterator[Job]:
     if ":" in target:
-        yield target, lambda: target_of(argparse.Namespace(**{**vars(options), "target": target}))
+        yield from _of_one(target, options)
         return
     if options.args or options.transformations:
         raise TargetError(f"{target} is all that it exports; --args, --grad and --vmap are for FILE.py:FUNCTION")
@@ -137,6 +137,25 @@ def _jobs(target: str, options: argparse.Namespace) -> Iterator[Job]:
             yield job
     if not count:
         raise TargetError(f"{target} exports no function; mark one by mp.export, or name FILE.py:FUNCTION")
+
+
+def _of_one(target: str, options: argparse.Namespace) -> Iterator[Job]:
+    """One function, for the types that it exports where the command line says none."""
+
+    def job(args: str) -> Callable[[], tuple[Any, tuple]]:
+        return lambda: target_of(argparse.Namespace(**{**vars(options), "target": target, "args": args}))
+
+    exports: tuple[str, ...] = ()
+    if not options.args and getattr(options, "time", None) is None:
+        try:
+            exports = getattr(load(target), "exports", ())
+        except (BrokenProgram, SourceError) as problem:
+            yield target, _raising(problem)
+            return
+    if len(exports) < 2:
+        yield target, job(options.args or "".join(exports))
+    for text in exports[1:] and exports:
+        yield f"{target}({text})", job(text)
 
 
 def _files(folder: Path) -> list[Path]:

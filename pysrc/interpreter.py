@@ -24,6 +24,7 @@ from typing import Protocol
 _FRAMES = 16  # of a call that is staged
 _MOST = 20_000  # frames
 _BYTES = 256  # of the C stack that a frame may take: up to 122 were seen
+_BETWEEN_COLLECTIONS = 250  # stages
 _RESERVE = 2**17  # bytes of it for what else runs there
 
 
@@ -44,6 +45,7 @@ class _Mine(threading.local):
 _mine = _Mine()
 _stack: Stack | None = None
 _staging: set[int] = set()  # the threads that are in a stage
+_stages_ended = 0
 _frozen = False  # whether older objects are left out for them
 _kept_out = False  # whether the user was seen to have frozen objects
 
@@ -64,6 +66,14 @@ def _unfreeze() -> None:
     if _frozen:
         _frozen = False
         gc.unfreeze()
+
+
+def _collect_at_times() -> None:
+    """What stages leave behind becomes old without being counted: Python would not look for garbage among it."""
+    global _stages_ended
+    _stages_ended += 1
+    if _stages_ended % _BETWEEN_COLLECTIONS == 0 and gc.isenabled():
+        gc.collect()
 
 
 def collect_all() -> None:
@@ -100,6 +110,7 @@ def deep_calls() -> Iterator[None]:
         _staging.discard(threading.get_ident())
         if not _staging:
             _unfreeze()
+            _collect_at_times()
         _stack.frames_at_most(sys.getrecursionlimit())
 
 

@@ -102,8 +102,9 @@ def write_own(path: Path, text: str) -> None:
         raise
 
 
-def _heading(body: bytes) -> str:
-    return f"# sha256 {sha256(body).hexdigest()}"
+def _heading(key: str, body: bytes) -> str:
+    """The first line of a text, which is of no other key."""
+    return f"# sha256 {sha256(key.encode() + body).hexdigest()}"
 
 
 def _record(key: str, library: str | Path) -> bytes:
@@ -216,7 +217,7 @@ class Cache:
         for _, path in sorted(files, reverse=True):
             try:
                 head, _, body = read_own(path).partition(b"\n")
-                if head.decode() != _heading(body):
+                if head.decode() != _heading(key, body):
                     raise ValueError("its digest differs")
                 text = body.decode()
             except (OSError, ValueError) as error:
@@ -236,7 +237,7 @@ class Cache:
         """Add a text to those under a key; of more than `most` the one that was not used for longest goes."""
         shelf, body = self.directory / (TEXTS + key), text.encode()
         shelf.mkdir(mode=0o700, exist_ok=True)
-        write_own(shelf / f"{sha256(body).hexdigest()[:16]}.py", f"{_heading(body)}\n{text}")
+        write_own(shelf / f"{sha256(body).hexdigest()[:16]}.py", f"{_heading(key, body)}\n{text}")
         with self._locked():
             files = sorted(shelf.glob("*.py"), key=lambda path: path.stat().st_mtime_ns)
             for path in files[: max(len(files) - most, 0)]:

@@ -12,17 +12,17 @@ module runs as ever; `metaphrase compile` makes a package of what it exports. Ex
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from ..source import SourceError
 from .jit import jitted_of
 from .program import caller_span
 from .public import jit
+from .typed import Wrapper
 from .types import parse_arguments
 
 
-def export(*signatures: str) -> Callable[[Any], Any]:
+def export(*signatures: str) -> Wrapper:
     """Mark a function for `metaphrase compile`, for one or several lists of arguments.
 
     A signature is text as in `mp.source`: `f64[n, 3]` for an array (`n` is any size, 0 and 1 included), `f64` for a

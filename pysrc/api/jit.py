@@ -41,6 +41,7 @@ from .transforms import Transformed, call_inside, parameter_names, program_of
 from .types import given_arguments
 
 if TYPE_CHECKING:
+    from ..runtime.cython_build import Library
     from .compile import Lowered
     from .plans.reading import Plan
 
@@ -277,6 +278,17 @@ class Jit(Transformed):
             args, kwargs = given_arguments(args, kwargs)
             call = take_apart(args, kwargs, self.static, self.in_order)
             return compiling.Lowered(self, call, self._program(call.structure, call.specs))
+
+    def prepare(self, *args: Any, **kwargs: Any) -> Library:
+        """Compile for arguments like these, as `lower` takes them, and keep on disk what the calls do: the first call
+        of a later process finds it. Gives the library. Raises CompilerMissing."""
+        with user_frames():
+            args, kwargs = given_arguments(args, kwargs)
+            call = take_apart(args, kwargs, self.static, self.in_order)
+            program, specs = self._program_for(call, call.specs)
+            made = self._native(program, call, specs, tuple(s.dims for s in specs if s.dynamic), {})
+            self._keep(made, call, ", ".join(s.text() for s in specs))
+            return made.extra["library"]
 
     def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:
         """The text of a stage: for the arguments given, or for those of the most recent program."""

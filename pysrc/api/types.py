@@ -97,8 +97,8 @@ class ArgumentsError(ValueError):
 
 
 def parse_arguments(text: str) -> tuple[Any, ...]:
-    """Positional arguments from text: `f64[n, 3]` for an array, `f64` for a scalar, Python literals and
-    containers."""
+    """Positional arguments from text: `f64[n, 3]` for an array, `f64` for a NumPy scalar, `float` for a number of
+    Python's, Python literals and containers."""
     if not text.strip():
         return ()
     try:
@@ -146,6 +146,8 @@ def _value(node: ast.expr, text: str) -> Any:
     match node:
         case ast.Name(id=name) if name in SHORT:
             return ShapeDtypeStruct((), SHORT[name])
+        case ast.Name(id="int" | "float" | "complex" as name):
+            return ShapeDtypeStruct((), np.dtype(name), weak_type=True)
         case ast.Subscript(value=ast.Name(id=name), slice=dims) if name in SHORT:
             parts = dims.elts if isinstance(dims, ast.Tuple) else [dims]
             return ShapeDtypeStruct([_dim(part, text) for part in parts], SHORT[name])

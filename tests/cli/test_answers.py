@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,69 @@ def test_show_explain_build(capsys, folder):
     assert found["loops"]["for"] == 1 and found["operations"]["add"] == 1 and found["milliseconds"]["core"] > 0
     status, found = told(capsys, "build", target, "--args", "f64[n]")
     assert status == 0 and Path(found["path"]).is_file() and isinstance(found["cached"], bool)
+
+
+def test_several_are_shown_and_built(capsys, folder):
+    file = folder / "good.py"
+    for command in ("show", "build"):
+        for targets in ([str(file)], [f"{file}:total"]):  # a function that exports is for the types that it exports
+            status, found = told(capsys, command, *targets)
+            names = [one["target"] for one in found["functions"]]
+            assert status == 0 and names == [f"{file}:total(f64[n])", f"{file}:total(f32[n])"]
+        status, found = told(capsys, command, f"{file}:plain", f"{file}:plain", "--args", "float")
+        assert status == 0 and len(found["functions"]) == 2
+    assert main(["show", str(file)]) == 0
+    assert capsys.readouterr().out.count("def total(x)") == 2
+
+
+FIRST_CALLS = """
+import sys
+import numpy as np
+from orbits import halves, period
+
+assert abs(period(0.3, 1.0) - 1.2880911) < 1e-6
+assert halves(np.arange(5.0), 2).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+print("gast" in sys.modules, len(halves.signatures))
+"""
+ORBITS = """
+import numpy as np
+
+import metaphrase as mp
+
+
+@mp.jit
+def period(e, M):
+    E = M
+    while abs(E - e * np.sin(E) - M) > 1e-12:
+        E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+    return E
+
+
+@mp.jit
+def halves(x, by):
+    return x / by
+"""
+
+
+def test_a_call_that_was_built_translates_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("METAPHRASE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("METAPHRASE_PLANS", "1")
+    (tmp_path / "orbits.py").write_text(ORBITS)
+    for name, types in (("period", "float, float"), ("halves", "f64[n], int")):
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "metaphrase",
+            "build",
+            f"{tmp_path / 'orbits.py'}:{name}",
+            "--args",
+            types,
+        ]
+        assert subprocess.run(command, capture_output=True).returncode == 0
+    (tmp_path / "first.py").write_text(FIRST_CALLS)
+    ran = subprocess.run([sys.executable, str(tmp_path / "first.py")], capture_output=True, text=True)
+    assert ran.stdout.split() == ["False", "1"], ran.stderr
 
 
 def test_cache_doctor_compile(capsys, folder, monkeypatch):
@@ -242,7 +306,7 @@ def test_what_a_function_raises_is_one_error_at_its_line(capsys, tmp_path, comma
     assert lines[1].split() == ["for", "_", "in", "range(n):"] and len(lines) == 3
 
 
-@pytest.mark.parametrize("command", ["check", "explain"])
+@pytest.mark.parametrize("command", ["show", "check", "explain", "build"])
 def test_what_one_signature_raises_leaves_the_others(capsys, tmp_path, command):
     file = tmp_path / "raises.py"
     file.write_text(RAISES)

@@ -120,8 +120,13 @@ def test_doctor_says_what_is_missing(capsys, monkeypatch):
     "arguments, status, message",
     [
         (["show", "{file}:perod", "--args", "f64"], 2, "defines no perod; it defines broken, loss, period"),
-        (["show", "{file}", "--args", "f64"], 2, "is not of the form FILE.py:FUNCTION"),
-        (["show", "period"], 2, "is not of the form FILE.py:FUNCTION"),
+        (
+            ["show", "{file}", "--args", "f64"],
+            2,
+            "is all that it exports; --args, --grad and --vmap are for FILE.py:FUNCTION",
+        ),
+        (["show", "{file}"], 2, "exports no function; mark one by mp.export, or name FILE.py:FUNCTION"),
+        (["show", "period"], 2, "the module period can't be imported: there is none of this name"),
         (["show", "nowhere.py:f"], 2, "there is no file nowhere.py"),
         (["show", "no_such_module_here:f"], 2, "can't be imported"),
         (["show", "{file}:NUMBER"], 2, "is a int, not a function"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,25 @@ def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_aro
         assert alike(mp.jit(counted_in_nests)(x), counted_in_nests(x), 1e-9)
     outer, middle, inner = (passes.count(line) for line in sorted(set(passes)))
     assert (outer, middle, inner) == (2, 3, 4)  # were it found anew each time, 2, 4 and 8
+
+
+def test_what_many_stages_leave_behind_is_collected(monkeypatch):
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    monkeypatch.setattr(interpreter, "_kept_out", False)
+    monkeypatch.setattr(interpreter, "_stages_ended", 0)
+
+    class Ring:
+        def __init__(self):
+            self.ring = self
+
+    gone = []
+    for _ in range(interpreter._BETWEEN_COLLECTIONS + 1):
+        with deep_calls():
+            gone.append(weakref.ref(Ring()))
+    assert sum(ring() is not None for ring in gone) == 1
+    if frozen:
+        gc.freeze()
 
 
 def test_a_stage_leaves_older_objects_out_of_collections(monkeypatch):

@@ -227,6 +227,19 @@ def test_a_damaged_plan_is_made_anew(project, harm):
     assert not project()["translated"]
 
 
+def test_a_plan_of_another_call_is_none_of_this_one(project):
+    """Whatever has put it there: its first line names the call."""
+    project()
+    one, other = [path for path in (project.place / "cache").glob("texts-*/*.py") if path.stat().st_size][:2]
+    here, there = one.read_bytes(), other.read_bytes()
+    assert here != there
+    one.write_bytes(there)
+    other.write_bytes(here)
+    healed = project()
+    assert healed["right"] and healed["translated"]
+    assert not project()["translated"]
+
+
 def test_a_plan_whose_library_is_gone_is_made_anew(project):
     for library in (project.place / "cache").glob("*/library.so"):
         library.unlink()

@@ -279,3 +279,14 @@ assert_type(either(2.0), float)
 assert_type(either(x), np.ndarray)
 either("two")  # an error
 assert_type(mp.jit(functools.partial(shifted, by=2.0))(x), np.ndarray)
+
+
+@mp.export("f64, f64")
+def energy(mass: float, speed: float) -> float:
+    """What is exported keeps its signature."""
+    return mass * speed**2 / 2
+
+
+assert_type(energy(2.0, 3.0), float)
+energy(2.0)  # an error
+slope: float = mp.export("f64, f64")(mp.grad(energy))(2.0, 3.0)

@@ -172,7 +172,7 @@ class _Flags:
 
 
 def astype(
-    value: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: Any = True
+    value: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True
 ) -> Any:
     """`x.astype(dtype)`: a converted copy; `x` itself where that is allowed and will do."""
     from .creation import dtype_given

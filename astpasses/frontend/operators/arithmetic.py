@@ -460,7 +460,7 @@ def inplace(symbol: str, target: StagedArray, value: Any) -> StagedArray:
     return target
 
 
-def check_castable(here: Session, result: Any, target: Any, symbol: str, casting: str = "same_kind") -> None:
+def check_castable(here: Session, result: Any, target: Any, symbol: str, casting: Any = "same_kind") -> None:
     """NumPy refuses `ints += floats`, and `out=ints` of floats."""
     have = dtype_of(result)
     have = WEAK[have] if isinstance(have, type) else have
