@@ -49,6 +49,7 @@ BASE_FLAGS += ("--param", "max-completely-peeled-insns=150")
 # Vectors of 32 bytes also where there are longer ones: most loops are short, and their rests get cheaper.
 if platform.machine() in ("x86_64", "AMD64"):
     BASE_FLAGS += ("-mprefer-vector-width=256",)
+_HARDLY_ANY = 2**17  # bytes of room: the C of a program is longer
 FAST_FLAGS = ("-ffast-math",)
 # Without start files and the default libraries linking takes half the time; what a kernel may call is named
 # here. `-z defs` makes a name that nothing provides an error here and not at the first call.
@@ -151,7 +152,7 @@ def compile_shared(
             raise CompilerMissing(f"the C compiler {toolchain.command[0]} does not run: {error}") from error
         if status == 0:
             return
-        if is_full(errors):
+        if is_full(errors, source.parent):
             raise OSError(errno.ENOSPC, "no room for the compiler's files")
         errors = errors or f"exit status {status}"
         if "lmvec" not in errors and "lgcc" not in errors:
@@ -159,9 +160,15 @@ def compile_shared(
     raise CompileError(errors)
 
 
-def is_full(message: str) -> bool:
-    """Whether a tool's message says that a disk is full."""
-    return any(text in message for text in ("No space left on device", "Disk quota exceeded"))
+def is_full(message: str, place: Path) -> bool:
+    """Whether a tool that failed has met a full disk: its message says so, or there is hardly any room left."""
+    if any(text in message for text in ("No space left on device", "Disk quota exceeded")):
+        return True
+    try:
+        room = os.statvfs(place)
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize < _HARDLY_ANY
 
 
 def _run(command: list[str], directory: Path) -> tuple[int, str]:

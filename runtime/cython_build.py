@@ -400,7 +400,7 @@ def _compile(
         start = time.perf_counter()
         answer = translate(text, name, form == "extension")
         seconds["translate"] = seconds.get("translate", 0.0) + time.perf_counter() - start
-        if "error" in answer and is_full(answer["error"]):
+        if "error" in answer and is_full(answer["error"], place):
             raise OSError(errno.ENOSPC, "no room for the translator's files")
         if "error" in answer:
             raise _failure(name, answer["error"], key, {"kernel.pyx": text}, cache)

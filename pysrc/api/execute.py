@@ -33,6 +33,7 @@ from .captures import broken_guard, captured_values, captures_fit, changed_numbe
 from .nonfinite import looked_at
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
+from .waiting import waited_for
 
 
 @dataclass
@@ -234,7 +235,8 @@ class Memo:
         changed = set().union(*(changed_numbers(row.guards) for row in rows)) - self.changing
         self.changing |= changed
         with recording(self.name) as record, numbers_change(self.changing - self.constant):
-            made = self._made(call, dims, rows)
+            with waited_for(self.name):
+                made = self._made(call, dims, rows)
         made.used = dispatch.next_moment()
         self.constant |= self.changing & {g.source.key() for g in made.program.guards if g.kind == "value"}
         rows.insert(0, made)
