@@ -270,18 +270,38 @@ cdef object dispatcher_vectorcall(PyObject* callable, PyObject** args, size_t fl
 cdef bint blas_loaded = False
 
 
+def _of_scipy(name):
+    """An extension of scipy.linalg, without the eighty modules that importing scipy.linalg takes a tenth of a second for."""
+    from importlib import import_module, machinery, util
+    whole = f"scipy.linalg.{name}"
+    if whole not in sys.modules:
+        import scipy
+        places = (os.path.join(scipy.__path__[0], "linalg", name + ending) for ending in machinery.EXTENSION_SUFFIXES)
+        path = next(filter(os.path.exists, places), None)
+        if path is not None:
+            spec = util.spec_from_file_location(whole, path)
+            try:
+                module = util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+            except ImportError:  # SciPy's package prepares something first
+                pass
+            finally:
+                sys.modules.pop(whole, None)  # whoever imports it has it from scipy.linalg, the same one
+    return import_module(whole)
+
+
 def load_blas():
     """Fill the table of BLAS and LAPACK routines from SciPy's; once."""
     global blas_loaded
     if blas_loaded:
         return
-    import scipy.linalg.cython_blas
-    import scipy.linalg.cython_lapack
-    capsules = {**scipy.linalg.cython_lapack.__pyx_capi__, **scipy.linalg.cython_blas.__pyx_capi__}
+    lapack, blas = _of_scipy("cython_lapack"), _of_scipy("cython_blas")
+    capsules = {**lapack.__pyx_capi__, **blas.__pyx_capi__}
     for index, name in enumerate(abi.BLAS_ROUTINES):
         capsule = capsules[name]
         mp_blas_table[<Py_ssize_t>index] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
-    mp_find_blas_threads(os.fsencode(scipy.linalg.cython_blas.__file__))
+    mp_find_blas_threads(os.fsencode(blas.__file__))
     blas_loaded = True
 
 

@@ -62,6 +62,34 @@ assert abs(f(np.arange(4.0), 2.0) - 2 * np.sum(np.sin(np.arange(4.0)))) < 1e-12
     assert not (found - without) & DEAR and not {name for name in found if name.startswith(CORE_OF_PASSES)}
 
 
+def test_products_bring_two_modules_of_scipy_linalg(tmp_path):
+    program = """
+import sys
+import numpy as np
+import metaphrase as mp
+
+@mp.jit
+def f(a, b):
+    return np.linalg.solve(a, b) + a @ b
+
+a, b = 2 * np.eye(30), np.ones(30)
+assert np.allclose(f(a, b), 2.5)
+assert "scipy.linalg" not in sys.modules and not any(name.startswith("scipy.linalg") for name in sys.modules)
+import scipy.linalg.cython_blas, scipy.linalg.cython_lapack
+
+assert scipy.linalg.cython_blas is sys.modules["scipy.linalg.cython_blas"]
+assert "dgemm" in scipy.linalg.cython_blas.__pyx_capi__ and "dgesv" in scipy.linalg.cython_lapack.__pyx_capi__
+assert np.allclose(scipy.linalg.solve(a, b), 0.5) and np.allclose(f(a, b), 2.5)
+"""
+    assert "scipy.linalg" in modules_after(program, tmp_path)
+    first = program.replace("assert np.allclose(f", "import scipy.linalg.cython_blas\nassert np.allclose(f", 1)
+    first = first.replace('assert "scipy.linalg" not in', 'assert "scipy.linalg" in').replace(
+        " and not any(", " or any("
+    )
+    (tmp_path / "program.py").unlink()
+    assert "scipy.linalg" in modules_after(first, tmp_path)
+
+
 def test_a_result_in_the_background_tier_waits_for_nothing_that_builds(tmp_path):
     program = """
 import metaphrase as mp
