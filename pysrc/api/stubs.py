@@ -24,13 +24,16 @@ from numpy.typing import NDArray
 
 
 def stub(functions: Mapping[str, tuple[Jit, Sequence[abi.Entry]]]) -> str:
-    """One function each, or one overload for each of several entries."""
+    """One function each, or one overload for each of several entries that type checkers can tell apart."""
     rows = [_HEAD]
     for name, (jitted, entries) in functions.items():
+        shown: dict[str, str] = {}
         for entry in entries:
-            if len(entries) > 1:
+            shown.setdefault(_parameters(jitted, entry), _output(entry.output, entry))
+        for parameters, output in shown.items():
+            if len(shown) > 1:
                 rows.append("@overload")
-            rows.append(f"def {name}({_parameters(jitted, entry)}) -> {_output(entry.output, entry)}: ...")
+            rows.append(f"def {name}({parameters}) -> {output}: ...")
     return "\n".join(rows) + "\n"
 
 
@@ -39,13 +42,22 @@ def _parameters(jitted: Jit, entry: abi.Entry) -> str:
     if layout.parameters is None:
         return "*args: Any, **kwargs: Any"
     trees = {r.source.index: r.tree for r in entry.roots if isinstance(r.source, abi.Position)}
-    parts = []
+    parts: list[str] = []
+    may_be_left_out = False  # one before
     for k, (name, default) in enumerate(zip(layout.parameters, layout.defaults)):
         if k == len(layout.parameters) - layout.keyword_only:
             parts.append("*")
-        shown = "" if default is dispatch.REQUIRED else " = ..."
-        parts.append(f"{name}: {_argument(trees[k]) if k in trees else 'Any'}{shown}")
+        tree = trees.get(k)
+        another = isinstance(tree, abi.StaticLeaf) and not _is(default, tree.value)
+        shown = default is not dispatch.REQUIRED and (may_be_left_out or not another)
+        may_be_left_out |= shown
+        parts.append(f"{name}: {'Any' if tree is None else _argument(tree)}{' = ...' if shown else ''}")
     return ", ".join(parts)
+
+
+def _is(default: Any, value: Any) -> bool:
+    """Whether a static value is what the call without it has."""
+    return default is value or type(default) is type(value) and default == value
 
 
 def _array(dtype: Any) -> str:
