@@ -64,7 +64,7 @@ def exported(module: types.ModuleType) -> dict[str, Any]:
 
 def compile_module(
     module: types.ModuleType,
-    out: Path,
+    out: Path | str,
     name: str | None = None,
     levels: Sequence[str] | None = None,
     to: str = "native",
@@ -94,7 +94,7 @@ def compile_module(
         raise ValueError(f"a module is compiled to {', '.join(FORMS[:-1])} or {FORMS[-1]}, not to {to!r}")
     if to == "numpy" and levels is not None:
         raise ValueError("NumPy source is for every processor: leave the levels (--cpu) out")
-    place = out / name
+    place = Path(out) / name
     if place.exists() and any(place.iterdir()) and not _is_ours(place):
         raise FileExistsError(f"{place} is there, and is no package that was compiled; write to another folder (--out)")
     chosen = native.levels_of(levels)

@@ -56,7 +56,8 @@ def write(
             (folder / "plans" / f"{stem}.py").write_text(plan)
             (folder / "kernels" / f"{stem}.pyx").write_text(compiled.library.text)
             for j, level in enumerate(levels):
-                told(level, (k + j / len(levels)) / len(programs))
+                if k or j:  # the first was told before it was translated
+                    told(level, (k + j / len(levels)) / len(programs))
                 _build(compiled, folder / "kernels" / f"{stem}.{level}.so", level)
         made.rows.setdefault(signature.public, []).append((signature.title, entry))
         made.needs_scipy |= entry.uses_blas

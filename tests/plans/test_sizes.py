@@ -54,7 +54,7 @@ def compiled(tmp_path_factory):
     (place / "sweeps.py").write_text(SOURCE)
     module = module_of(place / "sweeps.py")
     for to in ("native", "c"):
-        compile_module(module, place / to, levels=levels_here()[:1], to=to)
+        compile_module(module, str(place / to), levels=levels_here()[:1], to=to)
     return module, place
 
 
