@@ -167,8 +167,11 @@ def _refuse(one: Any, name: str, *value: Any) -> None:
 class module:
     """Stands for a module, which is imported when something of it is read or set."""
 
+    packages: set[str] = set()  # what all of them are, or are in
+
     def __init__(self, name: str):
         vars(self)["module_name"] = name
+        self.packages.add(name.partition(".")[0])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(imported(self.module_name), name)

@@ -1,9 +1,10 @@
 """A fork waits until no other thread is in the middle of an import of ours.
 
-In: `os.fork` in one thread while another imports one of our passes, which happens when a function first
+In: `os.fork` in one thread while another imports one of our passes, or `json`, which happens when a function first
 needs it. Out: the fork, a moment later. The child has no such thread: a module that is half imported would
-stay so, and who imports it there would wait for ever. Modules of others are not waited for. Example: a thread
-that loads data forks while the main thread calls a jitted function for the first time.
+stay so, and who imports it there would wait for ever. Other modules are not waited for, but for those that such
+an import brings along: their importer is in the midst of ours. Example: a thread that loads data forks while the main
+thread calls a jitted function for the first time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import threading
 import time
 from importlib import _bootstrap  # type: ignore[attr-defined]
 
+from ..late import module
+
 OURS = ("metaphrase", "numpy", "scipy", "gast", "astor", "ml_dtypes")
 PATIENCE = 10.0  # seconds: the other thread may itself wait for a module that this one imports
 
@@ -20,7 +23,7 @@ PATIENCE = 10.0  # seconds: the other thread may itself wait for a module that t
 def _others_import() -> bool:
     me = threading.get_ident()
     for name, reference in list(getattr(_bootstrap, "_module_locks", {}).items()):
-        if isinstance(name, str) and name.partition(".")[0] in OURS:
+        if isinstance(name, str) and (name.partition(".")[0] in OURS or name.partition(".")[0] in module.packages):
             lock = reference()
             if lock is not None and getattr(lock, "owner", me) not in (None, me):
                 return True

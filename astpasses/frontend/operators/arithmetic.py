@@ -467,5 +467,6 @@ def check_castable(here: Session, result: Any, target: Any, symbol: str, casting
     if not np.can_cast(have, target.dtype, casting):
         raise here.dtype_error(
             f"Cannot cast output of '{symbol}=' from {have} to {target.dtype}",
-            remedy=f"make the array {have} first, or give the result a name of its own",
+            remedy=f"make the array {have} first, or "
+            + ("leave `out` out" if symbol == "out" else f"write x = x {symbol} ..."),
         )
