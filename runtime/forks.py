@@ -10,6 +10,7 @@ thread calls a jitted function for the first time.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from importlib import _bootstrap  # type: ignore[attr-defined]
@@ -27,7 +28,8 @@ def _others_import() -> bool:
             lock = reference()
             if lock is not None and getattr(lock, "owner", me) not in (None, me):
                 return True
-    return False
+    looks = getattr(sys.modules.get("tempfile"), "_once_lock", None)  # for the folder of temporary files
+    return looks is not None and looks.locked()
 
 
 def wait_for_imports() -> None:
