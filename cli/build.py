@@ -10,15 +10,11 @@ compiled libraries in the cache, beside which lies what calls with such argument
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from ..api import public as api
 from ..api.jit import jitted_of
-from ..source import SourceError
-from .console import answer, error, placed, problem_data
-from .loading import BrokenProgram, users_errors
-from .target import add_target, jobs_of
+from .target import add_target, told_of_each
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -28,30 +24,15 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    jobs = list(jobs_of(options))
-    rows = [_built(*job, alone=len(jobs) == 1) for job in jobs]
-    answer(options, rows[0] if len(rows) == 1 else {"functions": rows}, lambda: _show(rows))
-    return 1 if any("error" in row for row in rows) else 0
+    return told_of_each(options, _built, _show)
 
 
-def _built(target: str, given: Callable[[], tuple[Any, tuple]], alone: bool) -> dict[str, Any]:
-    """What became of one function. `alone`: its error is the command's."""
-    try:
-        with users_errors():
-            function, arguments = given()
-            jitted = jitted_of(function) or jitted_of(api.jit(function))
-            assert jitted is not None
-            library = jitted.prepare(*arguments)
-    except (BrokenProgram, SourceError) as problem:
-        if alone:
-            raise
-        return {"target": target, "error": problem_data(placed(problem)), "text": str(problem)}
-    return {"target": target, "name": library.name, "cached": library.cached, "path": str(library.path)}
+def _built(function: Any, arguments: tuple) -> dict[str, Any]:
+    jitted = jitted_of(function) or jitted_of(api.jit(function))
+    assert jitted is not None
+    library = jitted.prepare(*arguments)
+    return {"name": library.name, "cached": library.cached, "path": str(library.path)}
 
 
-def _show(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        if "error" in row:
-            error(row["text"])
-        else:
-            print(f"{row['name']}: {'found in the cache' if row['cached'] else 'compiled'}, {row['path']}")
+def _show(row: dict[str, Any]) -> None:
+    print(f"{row['name']}: {'found in the cache' if row['cached'] else 'compiled'}, {row['path']}")

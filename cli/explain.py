@@ -20,7 +20,7 @@ from ..gpu_kernels import kernels
 from ..source import SourceError
 from .console import answer, error, placed, problem_data
 from .loading import BrokenProgram, TargetError, users_errors
-from .target import add_target, jobs_of, values_of
+from .target import add_target, is_one, jobs_of, values_of
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -44,21 +44,16 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         _written(options.html, None)
-    if options.time is not None and not _is_one(options):
+    if options.time is not None and not is_one(options):
         raise TargetError("--time is for one function: FILE.py:FUNCTION")
     found = [(target, _explained(job, options)) for target, job in jobs_of(options)]
     if options.html is not None:
         _written(options.html, page([(target, one) if isinstance(one, Exception) else one for target, one in found]))
     rows = [{"target": target, **_row(one)} for target, one in found]
     where = {} if options.html is None else {"html": str(options.html)}
-    told = rows[0] if _is_one(options) and len(rows) == 1 else {"functions": rows}
+    told = rows[0] if is_one(options) and len(rows) == 1 else {"functions": rows}
     answer(options, {**told, **where}, lambda: _show(options, found))
     return 1 if any(isinstance(one, Exception) for _, one in found) else 0
-
-
-def _is_one(options: argparse.Namespace) -> bool:
-    """Whether the command line names one function."""
-    return len(options.targets) == 1 and ":" in options.targets[0]
 
 
 def _explained(given: Any, options: argparse.Namespace) -> Explained | Exception:
@@ -75,7 +70,7 @@ def _explained(given: Any, options: argparse.Namespace) -> Explained | Exception
     except NotTimed as problem:
         raise TargetError(str(problem)) from None
     except (BrokenProgram, SourceError) as problem:
-        if _is_one(options):
+        if is_one(options):
             raise
         return placed(problem)
 

@@ -7,20 +7,17 @@ In: functions and types of their arguments; or files and folders, for what they 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from ..api import public as api
 from ..pipeline import STAGES
-from ..source import SourceError
-from .console import answer, code, error, placed, problem_data
-from .loading import BrokenProgram, users_errors
-from .target import add_target, jobs_of
+from .console import code
+from .target import add_target, told_of_each
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
-        "show", help="print a stage of a function", description=(__doc__ or "").partition("\n")[0]
+        "show", help="print a stage of functions", description=(__doc__ or "").partition("\n")[0]
     )
     add_target(parser, several=True)
     parser.add_argument(
@@ -30,28 +27,10 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    jobs = list(jobs_of(options))
-    rows = [_shown(*job, stage=options.stage, alone=len(jobs) == 1) for job in jobs]
-    answer(options, rows[0] if len(rows) == 1 else {"functions": rows}, lambda: _show(rows))
-    return 1 if any("error" in row for row in rows) else 0
+    def stage(function: Any, arguments: tuple) -> dict[str, Any]:
+        return {"stage": options.stage, "text": api.source(function, *arguments, stage=options.stage)}
 
+    def show(row: dict[str, Any]) -> None:
+        code(row["text"] if options.targets == [row["target"]] else f"# {row['target']}\n{row['text']}\n")
 
-def _shown(target: str, given: Callable[[], tuple[Any, tuple]], stage: str, alone: bool) -> dict[str, Any]:
-    """The text of one function. `alone`: its error is the command's."""
-    row = {"target": target, "stage": stage}
-    try:
-        with users_errors():
-            function, arguments = given()
-            return {**row, "text": api.source(function, *arguments, stage=stage)}
-    except (BrokenProgram, SourceError) as problem:
-        if alone:
-            raise
-        return {**row, "error": problem_data(placed(problem)), "message": str(problem)}
-
-
-def _show(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        if "error" in row:
-            error(row["message"])
-        else:
-            code(row["text"] if len(rows) == 1 else f"# {row['target']}\n{row['text']}\n")
+    return told_of_each(options, stage, show)

@@ -24,7 +24,8 @@ from ..aot.exported import calls_export
 from ..api.text import user_function
 from ..api.types import parse_arguments
 from ..source import SourceError
-from .loading import BrokenProgram, TargetError, load_module
+from .console import answer, error, placed, problem_data
+from .loading import BrokenProgram, TargetError, load_module, users_errors
 
 
 class _Transformation(argparse.Action):
@@ -121,6 +122,33 @@ def jobs_of(options: argparse.Namespace) -> Iterator[Job]:
     """(what it is called, what gives the function and its arguments) of all that `targets` stand for."""
     for target in options.targets:
         yield from _jobs(target, options)
+
+
+def told_of_each(
+    options: argparse.Namespace, tell: Callable[[Any, tuple], dict[str, Any]], show: Callable[[dict[str, Any]], None]
+) -> int:
+    """Say what `tell` finds of each function; the exit status. The error of one of several stands in its place."""
+    jobs, rows = list(jobs_of(options)), []
+    for target, given in jobs:
+        try:
+            with users_errors():
+                rows.append({"target": target, **tell(*given())})
+        except (BrokenProgram, SourceError) as problem:
+            if len(jobs) == 1:
+                raise
+            rows.append({"target": target, "error": problem_data(placed(problem)), "message": str(problem)})
+
+    def each() -> None:
+        for row in rows:
+            error(row["message"]) if "error" in row else show(row)
+
+    answer(options, rows[0] if is_one(options) and len(rows) == 1 else {"functions": rows}, each)
+    return 1 if any("error" in row for row in rows) else 0
+
+
+def is_one(options: argparse.Namespace) -> bool:
+    """Whether the command line names one function."""
+    return len(options.targets) == 1 and ":" in options.targets[0]
 
 
 def _jobs(target: str, options: argparse.Namespace) -> Iterator[Job]:

@@ -1,10 +1,10 @@
-"""A fork waits until no other thread is in the middle of an import of ours.
+"""A fork waits until no other thread is in the middle of an import of ours, or looks for the folder of temporary files.
 
 In: `os.fork` in one thread while another imports one of our passes, or `json`, which happens when a function first
 needs it. Out: the fork, a moment later. The child has no such thread: a module that is half imported would
-stay so, and who imports it there would wait for ever. Other modules are not waited for, but for those that such
-an import brings along: their importer is in the midst of ours. Example: a thread that loads data forks while the main
-thread calls a jitted function for the first time.
+stay so, and who imports it there would wait for ever; so would who asks for the folder. Modules that we never ask for
+are not waited for. Example: a thread that loads data forks while the main thread calls a jitted function for the
+first time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ OURS = ("metaphrase", "numpy", "scipy", "gast", "astor", "ml_dtypes")
 PATIENCE = 10.0  # seconds: the other thread may itself wait for a module that this one imports
 
 
-def _others_import() -> bool:
+def _others_are_at_it() -> bool:
     me = threading.get_ident()
     for name, reference in list(getattr(_bootstrap, "_module_locks", {}).items()):
-        if isinstance(name, str) and (name.partition(".")[0] in OURS or name.partition(".")[0] in module.packages):
+        if isinstance(name, str) and name.partition(".")[0] in module.packages.union(OURS):
             lock = reference()
             if lock is not None and getattr(lock, "owner", me) not in (None, me):
                 return True
@@ -33,9 +33,9 @@ def _others_import() -> bool:
 
 
 def wait_for_imports() -> None:
-    """Return when no other thread imports, or when that takes too long."""
+    """Return when no other thread is in the middle of it, or when that takes too long."""
     patient_until = time.monotonic() + PATIENCE
-    while _others_import() and time.monotonic() < patient_until:
+    while _others_are_at_it() and time.monotonic() < patient_until:
         time.sleep(0.001)
 
 

@@ -178,11 +178,16 @@ class _Sharing:
             parts = floordiv(loop.extent + length - 1, length)
         shared = self.cut(loop, roles, length, parts)
         conditions = [Op("lt", (Index(work), Index(limit)), np.dtype(bool)) for work, limit in large]
-        if not isinstance(parts, int) and any(buf.dims or self.is_inside for buf in roles.sums):
+        if not isinstance(parts, int) and self.several(roles):
             conditions.append(Op("gt", (Index(parts), Index(1)), np.dtype(bool)))  # one part needs no sums of its own
         for condition in conditions:
             shared = [If(condition, tuple(shared), (loop,), loop.span)]
         return [*rows, *shared]
+
+    def several(self, roles: Roles) -> bool:
+        """Whether it is cut only where there are several parts: an array of sums is made for each, and in a loop that
+        goes round often the call of a part would cost more than a short sum."""
+        return any(buf.dims or self.is_inside for buf in roles.sums)
 
     def large_calls(self, loop: For) -> list[tuple[DimLike, int]] | None:
         """(work, limit) of the calls in a loop that threads may share by themselves; None if one surely does."""
@@ -251,8 +256,7 @@ class _Sharing:
         call = self.call(tuple(body), {*own.values(), *private.values()}, (first, count), longest, loop.span)
         start = length * Sym(number)
         call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
-        several = any(buf.dims or self.is_inside for buf in roles.sums)
-        cut = Parts(loop.extent, length, several or isinstance(parts, int))
+        cut = Parts(loop.extent, length, isinstance(parts, int) or self.several(roles))
         rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=cut)]
         for buf, monoid in roles.sums.items():
             k = fresh("i")

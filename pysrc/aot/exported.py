@@ -24,6 +24,7 @@ from ..api.compile import Compiled, compile_program
 from ..api.jit import Jit, jitted_of
 from ..api.plans.fingerprints import NotPortable
 from ..api.plans.modules import ModuleWriter, refused
+from ..api.tracebacks import is_users_error
 from ..api.types import parse_arguments
 from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import sizes_at_least
@@ -78,7 +79,12 @@ class Signature:
         every = self.program(_as_text)
         if min(every.least.values(), default=USUAL) == USUAL:
             return [every]
-        usual = self._from(USUAL, _as_text)
+        try:
+            usual = self._from(USUAL, _as_text)
+        except Exception as problem:
+            if not is_users_error(problem):
+                raise
+            return [every]  # which raises it, too: all calls of these sizes do
         return [every] if usual.library.text == every.library.text else [usual, every]
 
     def _sizes(self) -> list[str]:

@@ -21,7 +21,7 @@ from ..astpasses.frontend import numbers_change, sizes_at_least
 from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull, make_room
-from ..late import dataclass, field, log
+from ..late import dataclass, field, log, module
 from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
 from ..runtime.devices import Device
@@ -33,7 +33,8 @@ from .captures import broken_guard, captured_values, captures_fit, changed_numbe
 from .nonfinite import looked_at
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
-from .waiting import waited_for
+
+waiting = module("metaphrase.api.waiting")
 
 
 @dataclass
@@ -235,7 +236,7 @@ class Memo:
         changed = set().union(*(changed_numbers(row.guards) for row in rows)) - self.changing
         self.changing |= changed
         with recording(self.name) as record, numbers_change(self.changing - self.constant):
-            with waited_for(self.name):
+            with waiting.waited_for(self.name):
                 made = self._made(call, dims, rows)
         made.used = dispatch.next_moment()
         self.constant |= self.changing & {g.source.key() for g in made.program.guards if g.kind == "value"}

@@ -1,8 +1,9 @@
-"""Functions of libraries that are imported only when somebody uses them.
+"""Functions of libraries that are imported only when somebody uses them, and tables of what answers them.
 
 In: a module's name and a function's. Out: `Foreign`, which imports the module when it is called and stands in
 for the function until then; `Spellings`, a table by callables whose `Foreign` keys come to hold once their
-module is imported. Until a program imports SciPy none of its functions can be called, so none is looked for.
+module is imported. Until a program imports SciPy none of its functions can be called, so none is looked for. `Filed`
+is a table whose values stand in files of ours, each of which is imported when one of them is asked for.
 
 >>> erf = Foreign("scipy.special", "erf")
 >>> table = Spellings({erf: "error function"})

@@ -28,7 +28,7 @@ from .promotion import as_ufunc
 
 
 class _Later:
-    """A rule of a theme's file that nobody has asked for: `make(*given)` of the file gives it, or is it."""
+    """Stands for a rule that nobody has asked for: `name` of a theme's file, or what that gives for `given`."""
 
     __slots__ = ("file", "given", "name")
 

@@ -40,6 +40,13 @@ def bends(x):
     return x[2:] - 2 * x[1:-1] + x[:-2]
 
 
+@mp.export("f64[n]")
+def alone(x):
+    if len(x) > 1:
+        raise ValueError(f"{len(x)} are too many")
+    return x.sum()
+
+
 @mp.export("f64[n, m]")
 def doubled(a):
     return a * 2
@@ -79,6 +86,9 @@ def test_each_size_gives_what_numpy_gives(compiled, monkeypatch):
         package.bends(np.array([-1.0]))
     with pytest.raises(ValueError, match="the first is -2"):
         package.bends(np.array([-2.0, 1.0, 3.0]))
+    assert package.alone(np.array([3.0])) == 3.0 and package.alone(np.zeros(0)) == 0.0
+    with pytest.raises(ValueError, match="4 are too many"):  # as all calls of the usual sizes do
+        package.alone(np.zeros(4))
     with pytest.raises(TypeError, match=r"compiled for \(f64\[n\]\) and \(f32\[n\]\), and is called with \(i64\[3\]\)"):
         package.bends(np.arange(3))
     with pytest.raises(ValueError, match="the first is -1"):
@@ -88,7 +98,7 @@ def test_each_size_gives_what_numpy_gives(compiled, monkeypatch):
 def test_usual_sizes_have_their_own_kernels_where_these_differ(compiled):
     _, place = compiled
     texts = {path.stem: path.read_text() for path in (place / "native/sweeps/kernels").glob("*.pyx")}
-    assert {name.partition(".")[0] for name in texts} == {"relax", "bends", "doubled"}
+    assert {name.partition(".")[0] for name in texts} == {"relax", "bends", "alone", "doubled"}
     assert len(set(texts.values())) == len(texts)
     counts = {name: sum(stem.startswith(name) for stem in texts) for name in ("relax", "bends", "doubled")}
     assert counts == {"relax": 2, "bends": 4, "doubled": 1}
