@@ -27,8 +27,9 @@ import gc
 import importlib
 import re
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
+
+from .locks import lock
 
 # ---- dataclasses ---------------------------------------------------------------------------------------------
 
@@ -48,7 +49,7 @@ else:
         return _Unwritten(cls, options).cls
 
 
-_lock = threading.RLock()
+_lock = lock()
 
 
 class _Unwritten:

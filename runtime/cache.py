@@ -19,13 +19,13 @@ import contextlib
 import fcntl
 import os
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..digests import sha256
 from ..late import log, module
+from ..locks import lock
 
 if TYPE_CHECKING:
     import pathlib
@@ -340,15 +340,14 @@ class Cache:
 # A child shares the locks that its parent holds when it is forked, and would wait for itself: it closes them.
 # No process forks between opening a lock's file and saying so.
 _held: set[int] = set()
-_opening = threading.RLock()
+_opening = lock()
 
 
 def _after_fork_in_child() -> None:
-    global _opening
     for descriptor in _held:
         os.close(descriptor)
     _held.clear()
-    _opening = threading.RLock()
+    _opening.release()
 
 
 os.register_at_fork(

@@ -13,7 +13,6 @@ looks at it where it waits for the device anyway, and when the run has ended.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from ..core.types import SHORT
 from ..effects import promised
+from ..locks import lock
 from .cuda_library import library
 
 RECORD = np.dtype(
@@ -71,7 +71,7 @@ class CudaProgram:
         self.record: Any = None
         self.heap: Any = None
         self.launches = 0
-        self.lock = threading.RLock()  # the record and the heap are of one run at a time
+        self.lock = lock()  # the record and the heap are of one run at a time
         namespace: dict[str, Any] = {}
         exec(compile(emitted.text, f"<{emitted.entry} on the GPU>", "exec"), namespace)
         self.entry = namespace[emitted.entry]

@@ -24,13 +24,13 @@ import os
 import platform
 import re
 import sys
-import threading
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._version import VERSION
 from ..late import dataclass, field, log, module
+from ..locks import lock
 from . import cache as disk
 from . import compiler
 from .abi import ABI_VERSION, HEADER_DIRECTORY, HEADERS, SYMBOL
@@ -103,7 +103,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.process_of = os.getpid()
-        self.lock = threading.Lock()
+        self.lock = lock()
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-P", _TRANSLATOR],
             stdin=subprocess.PIPE,
@@ -163,7 +163,7 @@ class _Worker:
 
 
 _worker: _Worker | None = None
-_worker_lock = threading.Lock()
+_worker_lock = lock()
 
 
 def _start_worker() -> _Worker:
@@ -194,10 +194,10 @@ def translate(text: str, name: str, whole: bool = False) -> dict[str, str]:
 
 
 def _after_fork() -> None:
-    global _worker, _worker_lock, _building_lock
+    global _worker
     if _worker is not None:
         _worker.forget()
-    _worker, _worker_lock, _building_lock = None, threading.Lock(), threading.Lock()
+    _worker = None
     _building.clear()
 
 
@@ -213,8 +213,8 @@ atexit.register(_at_exit)
 # --------------------------------------------------------------------------------------------------- building
 
 _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
-_building: dict[str, threading.Lock] = {}
-_building_lock = threading.Lock()
+_building: dict[str, Any] = {}  # locks
+_building_lock = lock()
 
 
 def build(
@@ -236,8 +236,8 @@ def build(
     if library is not None:
         return library
     with _building_lock:
-        lock = _building.setdefault(key, threading.Lock())
-    with lock:  # a second thread that wants this text waits for the first
+        its_lock = _building.setdefault(key, lock())
+    with its_lock:  # a second thread that wants this text waits for the first
         library = _loaded.get(key)
         if library is None:
             library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole, cache)

@@ -15,12 +15,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 from ..late import dataclass, log
+from ..locks import lock
 from ..source import SourceError, UnsupportedError, caller_span
 from . import dispatch
 
@@ -131,7 +131,7 @@ def device_of(array: Any) -> Device:
 
 _default: ContextVar[Device | None] = ContextVar("metaphrase_default_device", default=None)
 _asking = 0  # blocks of all threads whose default is no CPU, and settings that look at every call
-_counting = threading.Lock()
+_counting = lock()
 
 
 def default() -> Device:

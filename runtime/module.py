@@ -15,7 +15,6 @@ import ast
 import ctypes
 import inspect
 import platform
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..core.types import NAMES
+from ..locks import lock
 from . import dispatch, threads  # noqa: F401 - threads says how many there are
 from . import entry as abi
 from .abi import SYMBOL
@@ -51,7 +51,7 @@ class Module:
     def __init__(self, name: str, folder: str | Path):
         self.name, self.folder = name, Path(folder)
         self.levels = levels_here()
-        self.lock = threading.Lock()
+        self.lock = lock()
         self._constants: dict[int, np.ndarray] | None = None
 
     def function(

@@ -18,13 +18,13 @@ import atexit
 import contextlib
 import fcntl
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..late import module
+from ..locks import lock
 
 if TYPE_CHECKING:
     import shutil
@@ -35,7 +35,7 @@ else:
 PREFIX, LOCK = "metaphrase-run-", "lock"
 GRACE = 60  # seconds: a folder without a lock may still get one
 
-_lock = threading.Lock()
+_lock = lock()
 _folder: Path | None = None
 _descriptor: int | None = None
 
@@ -97,10 +97,10 @@ def sweep(parent: Path) -> int:
 
 def _forget() -> None:
     """In a forked child: the folder and its lock are the parent's."""
-    global _folder, _descriptor, _lock
+    global _folder, _descriptor
     if _descriptor is not None:
         os.close(_descriptor)
-    _folder, _descriptor, _lock = None, None, threading.Lock()
+    _folder, _descriptor = None, None
 
 
 def _remove() -> None:

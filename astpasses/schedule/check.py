@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cached_property
 from typing import NamedTuple
 
 from metaphrase.core.check import CheckError
@@ -25,6 +24,7 @@ from metaphrase.core.dims import Dim, DimLike, product, symbols, terms_of
 from metaphrase.core.facts import Facts
 from metaphrase.core.types import i64
 from metaphrase.late import module
+from metaphrase.locks import cached_property
 
 from .dependence import distance
 from .lifetimes import Key, Lifetimes, key_of

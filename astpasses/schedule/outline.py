@@ -14,11 +14,11 @@ better.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.types import i64
 from metaphrase.late import dataclass, field
+from metaphrase.locks import cached_property
 
 from .canonical import canonical, text_of
 from .lifetimes import Lifetimes, key_of, read_before_given

@@ -17,7 +17,6 @@ is made once. So the work grows as a power of K, where K jvp programs in one ano
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from math import comb
 from typing import Any
@@ -27,6 +26,7 @@ from metaphrase.core.calls import written_out
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import has_tangent
+from metaphrase.locks import cached_property
 from metaphrase.ops.arithmetic import add, div, mul, sub
 from metaphrase.ops.arrays import zeros
 from metaphrase.ops.families import like
@@ -79,7 +79,7 @@ class Series:
     def make(self, k: int) -> Atom | None:
         return None
 
-    @functools.cached_property
+    @cached_property
     def derivative(self) -> Series:
         return _Derivative(self.like, self)
 
@@ -216,7 +216,7 @@ class _Operation:
         builder.span = None
         return found
 
-    @functools.cached_property
+    @cached_property
     def traced(self) -> tuple[list[Let], list[Any], list[Atom | None]]:
         """What the jvp rule computes, of any tangents."""
         with Builder(self.let.primitive.name) as builder:
@@ -224,7 +224,7 @@ class _Operation:
             out_dots = tangents_of(builder, self.let, list(dots))
         return builder.lets, dots, list(out_dots)
 
-    @functools.cached_property
+    @cached_property
     def kind(self) -> str:
         """Whether it is linear in the operands that move together, the product of two of them, or something else."""
         lets, dots, out_dots = self.traced
@@ -268,7 +268,7 @@ class _Operation:
                 total = sub(zeros(part.type.plain) if total is None else total, part)
         return None if total is None else div(total, b.at(0))
 
-    @functools.cached_property
+    @cached_property
     def rule(self) -> list[Series | None]:
         """The first derivatives of the results, as values along the curve."""
         lets, dots, out_dots = self.traced

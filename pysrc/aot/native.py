@@ -141,7 +141,7 @@ def _runtime_files() -> Iterator[tuple[Path, str]]:
     """(file, its place in the package)."""
     rooms = {"": Path(__file__).parent, "core": core.__file__, "runtime": runtime.__file__}
     names = {
-        "": ("source.py", "exceptions.py", "effects.py", "late.py"),
+        "": ("source.py", "exceptions.py", "effects.py", "late.py", "locks.py"),
         "core": ("__init__.py", "dims.py", "types.py"),
         "runtime": (
             *"__init__.py abi.py accepted.py entry.py errors.py plans.py module.py threads.py".split(),

@@ -10,7 +10,6 @@ rules give is compared with what the function gives; an error names the rule's p
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ..core.build import Builder, literal
 from ..core.ir import Atom, Function, Var
 from ..core.types import Array, has_tangent
 from ..interpreter import signature_of
+from ..locks import cached_property
 from ..ops.arrays import zeros
 from ..ops.custom_rules import custom_jvp, custom_vjp
 from ..ops.shape import convert
@@ -92,7 +92,7 @@ class Call:
         place = self.function.program.leaves[leaf]
         return "x" if isinstance(place, Fixed) else self.function.program.function.params[place].name
 
-    @functools.cached_property
+    @cached_property
     def plain(self) -> Function:
         """The function itself."""
         return self.traced(

@@ -8,10 +8,7 @@ In: a callable with `_program(structure, specs)`, and a call. Out: what the call
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +19,7 @@ from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull, make_room
 from ..late import dataclass, field, log, module
+from ..locks import lock
 from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
 from ..runtime.devices import Device
@@ -111,18 +109,6 @@ def pinned_fit(program: Program, call: Call) -> bool:
     return True
 
 
-_memos: weakref.WeakSet[Memo] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """In a forked child no thread is left that could release what another thread held."""
-    for memo in _memos:
-        memo.lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
 LONG = 2.0  # seconds of a first call, of which the user is told
 MANY = 32  # programs of one function, at which the user is told
 TRIED_FIRST = 4  # programs of one key that every call tries
@@ -144,11 +130,10 @@ class Memo:
         self.sized: dict[tuple, str] = {}  # keys of calls whose program depends on the sizes, and why
         self.known: dict[Hashable, Specialisation] = {}  # what served a call like this one before
         self.warned = False
-        self.lock = threading.RLock()
+        self.lock = lock()
         self.changing: set[Any] = set()  # captured numbers that changed: they are arguments since
         self.constant: set[Any] = set()  # those of which staging needs the value
         self.hits = self.misses = 0
-        _memos.add(self)
 
     def find(self, call: Call) -> Specialisation:
         row = self._found(call)

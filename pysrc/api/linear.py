@@ -9,7 +9,6 @@ it is a pytree, it goes through jit, branches and loops like any array. Example:
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
 from ..late import dataclass, field
+from ..locks import cached_property
 from ..ops.arithmetic import add
 from ..ops.arrays import dim_value, zeros
 from ..ops.compare import eq
@@ -140,7 +140,7 @@ class Rule:
             name=self.name,
         )
 
-    @functools.cached_property
+    @cached_property
     def is_open(self) -> bool:
         """Whether an argument has a size that only a run knows."""
         return any(want is not None and _symbols(want) for want in self.inputs)

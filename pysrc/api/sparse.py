@@ -9,7 +9,6 @@ or such rows by reverse mode, whichever are fewer groups. Example:
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
@@ -23,6 +22,7 @@ from ..core.ir import Function
 from ..core.sparsity import dependencies
 from ..core.types import Array, has_tangent, is_float
 from ..late import dataclass
+from ..locks import cached_property
 from ..ops.arrays import zeros
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, Span, UnsupportedError
@@ -215,7 +215,7 @@ class Plan:
             return False
         return self.captured == _keys(_captured(program).values())
 
-    @functools.cached_property
+    @cached_property
     def directions(self) -> tuple[np.ndarray, ...]:
         """For each leaf the sums of the unit vectors of one colour, along axis 0."""
         count = int(self.colours.max(initial=0)) + 1

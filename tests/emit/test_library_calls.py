@@ -267,12 +267,12 @@ def primes(a): return abs(np.fft.fft(a[:-3, 0] + 0j)[1])
 def solved(a): return np.linalg.solve(a, a)[0, 0]
 
 square = (np.linalg.det, np.linalg.slogdet, eigenvalues, singular, corner, general, columns, solved)
-functions = {mp.jit(f): (2600, 2600) for f in square}
-functions |= {mp.jit(f): (1 << 22, 1) for f in (place, spectrum, primes)}
+functions = {mp.jit(f): (8000, 8000) for f in square}
+functions |= {mp.jit(f): (1 << 26, 1) for f in (place, spectrum, primes)}
 for f in functions:
     for n in (40, 44):
         f(np.random.rand(n, n) + n*np.eye(n))
-arrays = {shape: np.random.rand(*shape) for shape in set(functions.values())}
+arrays = {shape: np.zeros(shape) for shape in set(functions.values())}  # of which no page is ever there
 size = int(open("/proc/self/statm").read().split()[0])*resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + (24 << 20), resource.RLIM_INFINITY))
 missing = []

@@ -13,7 +13,6 @@ import contextlib
 import inspect
 import os
 import sys
-import threading
 import types
 from typing import Any
 
@@ -21,6 +20,7 @@ import gast
 import numpy as np
 
 from metaphrase.late import dataclass
+from metaphrase.locks import lock
 from metaphrase.source import SourceError, is_library
 
 from .control import Control, Place, control
@@ -104,8 +104,7 @@ def may_swallow(kind: type) -> bool:
     return any(v is not None and not (isinstance(v, gast.Constant) and not v.value) for v in returns)
 
 
-_lock = threading.RLock()
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))  # its holder is gone
+_lock = lock()
 _by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
 _hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
