@@ -1,7 +1,8 @@
 """Types of arguments as text, and whether the arguments of a call are of these types.
 
 In: texts such as `f64[n, 3], {'w': f64}, 'mean'`, and a call. Out: the arguments, their numbers in the types that a
-text says; or a TypeError that names the argument of another type. Example:
+text says; or an error that names the argument: a TypeError for another type, as in the source a ValueError for a size
+that does not fit and for an array that may not be stored into, and a KeyError for a key that is missing. Example:
 
     _weigh = Signatures("weigh", ("x", "w"), {"f64[n], f64[n]": weigh_f64, "f32[n], f32[n]": weigh_f32})
     _weigh(x, 2.0)      # weigh was generated for ... and is called with (f64[3], float): w is float, not f64[n]
@@ -28,14 +29,14 @@ PYTHONS: dict[str, Any] = {"float": float, "int": int, "complex": complex}
 
 
 class Mismatch(TypeError):
-    """An argument is of another type. `path`: where in the argument; `wanted`: the type."""
+    """An argument is of another type. `path`: where in the argument; `wanted`: the type; `error`: what is raised."""
 
-    def __init__(self, has: str, wanted: str, path: str = ""):
+    def __init__(self, has: str, wanted: str, path: str = "", error: type[Exception] = TypeError):
         super().__init__(has, wanted, path)
-        self.has, self.wanted, self.path = has, wanted, path
+        self.has, self.wanted, self.path, self.error = has, wanted, path, error
 
     def within(self, path: str) -> Mismatch:
-        return Mismatch(self.has, self.wanted, path + self.path)
+        return Mismatch(self.has, self.wanted, path + self.path, self.error)
 
 
 class _Sizes(dict):
@@ -72,7 +73,7 @@ class Accepted:
         for condition in self.where:
             if not _evaluated(_code(condition), sizes):
                 known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-                raise Mismatch(known or "another", ast.unparse(condition), "its size")
+                raise Mismatch(known or "another", ast.unparse(condition), "its size", ValueError)
         for k in sizes.written:
             for j, array in enumerate(sizes.arrays):
                 if j != k and np.shares_memory(sizes.arrays[k], array):
@@ -82,8 +83,10 @@ class Accepted:
         return made, sizes.arrays
 
 
-def refusal(name: str, made: str, parameters: Sequence[str], accepted: Sequence[Accepted], call: Sequence[Any]) -> str:
-    """What a TypeError says of a call that fits none. `made`: "compiled", "generated"."""
+def refusal(
+    name: str, made: str, parameters: Sequence[str], accepted: Sequence[Accepted], call: Sequence[Any]
+) -> Exception:
+    """What is raised for a call that fits none. `made`: "compiled", "generated"."""
     problems = []
     for one in accepted:
         try:
@@ -93,10 +96,10 @@ def refusal(name: str, made: str, parameters: Sequence[str], accepted: Sequence[
     text = f"{name} was {made} for {' and '.join(dict.fromkeys(f'({one.text})' for one in accepted))}"
     text += f", and is called with ({', '.join(map(described, call))})"
     if not problems:
-        return text
+        return TypeError(text)
     last = max(problems, key=lambda p: next((k for k, q in enumerate(parameters) if p.path.startswith(q)), -1))
     wanted = dict.fromkeys(p.wanted for p in problems if p.path == last.path)
-    return f"{text}: {last.path} is {last.has}, not {' or '.join(wanted)}"
+    return last.error(f"{text}: {last.path} is {last.has}, not {' or '.join(wanted)}")
 
 
 class Signatures:
@@ -124,7 +127,7 @@ class Signatures:
             except Mismatch:
                 continue
             return owned(self._run(source, given), arrays)
-        raise TypeError(refusal(self.name, "generated", self.parameters, [row[0] for row in self.rows], call))
+        raise refusal(self.name, "generated", self.parameters, [row[0] for row in self.rows], call)
 
     def _run(self, source: Callable[..., Any], given: list[Any]) -> Any:
         with np.errstate(all="ignore"):
@@ -209,11 +212,14 @@ def _fits(dim: Any, size: int, sizes: _Sizes, problem: Callable[[], Mismatch]) -
 def _array(text: str, dtype: np.dtype, dims: Sequence[Any]) -> Taker:
     def take(value: Any, sizes: _Sizes) -> Any:
         is_one = type(value) is np.ndarray and value.dtype == dtype and value.ndim == len(dims)
-        if not is_one or not all(
-            _fits(dim, size, sizes, lambda: Mismatch(described(value), text)) for dim, size in zip(dims, value.shape)
+        if not is_one:
+            raise Mismatch(described(value), text)
+        if not all(
+            _fits(dim, size, sizes, lambda: Mismatch(described(value), text, error=ValueError))
+            for dim, size in zip(dims, value.shape)
         ):
             known = ", ".join(f"{dim} = {sizes[dim]}" for dim in dims if isinstance(dim, str) and dim in sizes)
-            raise Mismatch(described(value), f"{text} with {known}" if is_one and known else text)
+            raise Mismatch(described(value), f"{text} with {known}" if known else text, error=ValueError)
         sizes.arrays.append(value)
         return value
 
@@ -223,15 +229,20 @@ def _array(text: str, dtype: np.dtype, dims: Sequence[Any]) -> Taker:
 def _stored(inner: Taker) -> Taker:
     def take(value: Any, sizes: _Sizes) -> Any:
         sizes.written.append(len(sizes.arrays))
-        return inner(value, sizes)
+        taken = inner(value, sizes)
+        if not taken.flags.writeable:
+            raise Mismatch("read-only", "an array that may be stored into", error=ValueError)
+        return taken
 
     return take
 
 
 def _size(dim: Any, text: str) -> Taker:
     def take(value: Any, sizes: _Sizes) -> Any:
-        if type(value) is not int or not _fits(dim, value, sizes, lambda: Mismatch(repr(value), text)):
+        if type(value) is not int:
             raise Mismatch(described(value), f"the size {text}")
+        if not _fits(dim, value, sizes, lambda: Mismatch(repr(value), text, error=ValueError)):
+            raise Mismatch(repr(value), f"the size {text}", error=ValueError)
         return value
 
     return take
@@ -249,7 +260,8 @@ def _sequence(text: str, kind: type, takers: Sequence[Taker]) -> Taker:
 def _dictionary(text: str, takers: Mapping[Any, Taker]) -> Taker:
     def take(value: Any, sizes: _Sizes) -> Any:
         if type(value) is not dict or value.keys() != takers.keys():
-            raise Mismatch(described(value), text)
+            is_missing = isinstance(value, dict) and not takers.keys() <= value.keys()
+            raise Mismatch(described(value), text, error=KeyError if is_missing else TypeError)
         return {key: _inside(taker, value[key], sizes, f"[{key!r}]") for key, taker in takers.items()}
 
     return take

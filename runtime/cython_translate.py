@@ -9,6 +9,8 @@ Example:
 Functions are named for what they are part of, so that profilers and debuggers tell: `mp_py_softmax` is called, and
 calls `mp_py_softmax_entry`, `mp_py_softmax_part_0`. The name `softmax` is part of the library's key, as the text is.
 
+By hand: `python cython_translate.py KERNEL.pyx KERNEL.c NAME`, as the Makefiles of packages do, which have a copy.
+
 As a process (`python -S -P cython_translate.py`) it reads one JSON request a line and answers with one JSON
 line, until its input ends. Only there are Cython's internals patched for a quick start, and only in versions
 that were tried. What it can't cut it leaves to a process without patches: `... cython_translate.py plainly`.
@@ -278,7 +280,19 @@ def serve(plainly: bool) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
+def convert(source: str, target: str, name: str) -> None:
+    """Translate one file into another."""
+    with open(source, encoding="utf-8") as file:
+        answer = request(file.read(), False, name)
+    if answer.get("form") != "kernel":
+        sys.exit(answer.get("error") or f"{source}: {answer['note']}")
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(answer["c"])
+
+
+if __name__ == "__main__" and len(sys.argv) == 4:
+    convert(*sys.argv[1:])
+elif __name__ == "__main__":
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the user's program

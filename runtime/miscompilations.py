@@ -22,7 +22,7 @@ from . import scratch
 from .compiler import CompileError, CompilerMissing, Toolchain, compile_shared, flags, machine_identity
 from .load import load
 
-__all__ = ["FAULTS", "Fault", "remedies", "shows"]
+__all__ = ["FAULTS", "Fault", "precautions", "remedies", "shows"]
 SYMBOL = "metaphrase_probe"
 
 
@@ -106,12 +106,16 @@ _known: dict[str, bool] = {}
 def remedies(toolchain: Toolchain, text: str, directory: Path | None) -> tuple[str, ...]:
     """The flags that this compiler needs to make right code of this text. `directory`: where findings are
     kept; None: nowhere."""
-    chosen: list[str] = []
-    for fault in FAULTS:
-        is_concerned = all(re.search(pattern, text) for pattern in fault.concerned)
-        if is_concerned and shows(fault, toolchain, directory):
-            chosen += fault.flags
-    return tuple(chosen)
+    return tuple(flag for fault in _concerning(text) if shows(fault, toolchain, directory) for flag in fault.flags)
+
+
+def precautions(text: str) -> tuple[str, ...]:
+    """The flags with which no compiler makes wrong code of this text."""
+    return tuple(flag for fault in _concerning(text) for flag in fault.flags)
+
+
+def _concerning(text: str) -> list[Fault]:
+    return [fault for fault in FAULTS if all(re.search(pattern, text) for pattern in fault.concerned)]
 
 
 def shows(fault: Fault, toolchain: Toolchain, directory: Path | None, more: tuple[str, ...] = ()) -> bool:

@@ -173,7 +173,7 @@ class _Function:
             for call in (bound, _converted(entry.entry, bound)):
                 if call is not None and self.dispatcher.matches(entry, call):
                     return self.dispatcher.run(entry, call)
-        raise TypeError(refusal(self.name, "compiled", self._names(), [*map(self._accepted, self.plans)], bound))
+        raise refusal(self.name, "compiled", self._names(), [*map(self._accepted, self.plans)], bound)
 
     def _names(self) -> Sequence[str]:
         return ("args", "kwargs") if self.parameters is None else self.parameters

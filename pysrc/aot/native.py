@@ -1,7 +1,7 @@
 """Packages of native code: kernels for two levels of the processor, plans of the calls, and what runs them.
 
-In: a module and its exported functions. Out: files in a folder: `kernels/*.so` and their Cython text, `plans/*.py`,
-`constants.npz`, `_metaphrase`, `__init__.py`. Example:
+In: a module and its exported functions. Out: files in a folder: `kernels/*.so` with their Cython text and the Makefile
+that builds them from it, `plans/*.py`, `constants.npz`, `_metaphrase`, `__init__.py`. Example:
 
     made = write(module, exported(module), folder, levels_of(None), progress)
     made.titles("period")                                   # ["(f64, f64)"]
@@ -20,16 +20,22 @@ from typing import Any
 import numpy as np
 
 from .. import core, runtime
+from .._version import VERSION
 from ..api.compile import Compiled
 from ..api.plans.modules import written_defaults
 from ..api.text import documentation
 from ..config import config
-from ..runtime import cython_build
+from ..runtime import cython_build, cython_translate
 from ..runtime.abi import HEADERS
 from ..runtime.abi3 import EXTENSION
+from ..runtime.compiler import LINK_FLAGS, flags
+from ..runtime.cython_translate import function_name
+from ..runtime.miscompilations import precautions
 from ..runtime.module import LEVELS
 from .exported import Made, Progress, Signature, head, literal, names_text, signatures
 from .own_exceptions import exceptions, exceptions_text
+
+TRANSLATOR = "translate.py"
 
 
 def write(
@@ -42,6 +48,7 @@ def write(
     made = Made()
     rows = [signature for public, function in functions.items() for signature in signatures(public, function)]
     stems = {public: itertools.count() for public in functions}
+    kernels: dict[str, Compiled] = {}
     for number, signature in enumerate(rows):
 
         def told(level: str, k: float, done: int = number, signature: Signature = signature) -> None:
@@ -55,6 +62,7 @@ def write(
             entry, plan = signature.plan(compiled, constants, stem)
             (folder / "plans" / f"{stem}.py").write_text(plan)
             (folder / "kernels" / f"{stem}.pyx").write_text(compiled.library.text)
+            kernels[stem] = compiled
             for j, level in enumerate(levels):
                 if k or j:  # the first was told before it was translated
                     told(level, (k + j / len(levels)) / len(programs))
@@ -64,6 +72,8 @@ def write(
     if constants:
         np.savez(folder / "constants.npz", **{str(k): array for k, array in enumerate(constants)})  # type: ignore[arg-type]
     _copy_runtime(folder / "_metaphrase")
+    shutil.copyfile(cython_translate.__file__, folder / "kernels" / TRANSLATOR)
+    (folder / "kernels" / "Makefile").write_text(_makefile(kernels, levels))
     (folder / "__init__.py").write_text(_init_text(module, functions))
     return made
 
@@ -91,6 +101,36 @@ def _build(compiled: Compiled, path: Path, level: str) -> None:
 
 def _flags(level: str) -> tuple[str, ...]:
     return (f"-march={level}", "-mtune=generic") if level in LEVELS else ("-march=armv8-a",)
+
+
+def _makefile(kernels: dict[str, Compiled], levels: Sequence[str]) -> str:
+    """Builds `kernels/*.so` from `kernels/*.pyx` with Cython and a C compiler, without metaphrase."""
+    usual = flags(config.contract, config.fastmath)
+    rows = [
+        f"# Builds the kernels from their Cython text. Written by metaphrase {VERSION}.",
+        "CC ?= cc",
+        "PYTHON ?= python3  # one that has Cython",
+        f"CFLAGS = {' '.join(flag for flag in usual if flag != '-march=native')}",
+        f"LDFLAGS = {' '.join(LINK_FLAGS)}",
+        f"KERNELS = {' '.join(kernels)}",
+        "",
+        f"all: {' '.join(f'$(KERNELS:%=%.{level}.so)' for level in levels)}",
+        "",
+    ]
+    for stem, compiled in kernels.items():
+        rows += [
+            f"{stem}.c: {stem}.pyx",
+            f"\t$(PYTHON) {TRANSLATOR} $< $@ {function_name(compiled.name).removeprefix('mp_py_')}",
+            "",
+        ]
+    for level in levels:
+        command = f"$(CC) $(CFLAGS) {' '.join(_flags(level))} -I../_metaphrase/runtime $< -o $@ $(LDFLAGS)"
+        rows += [f"%.{level}.so: %.c", f"\t{command}", ""]
+    for stem, compiled in kernels.items():
+        own = precautions(compiled.library.text)
+        rows += [f"{' '.join(f'{stem}.{level}.so' for level in levels)}: CFLAGS += {' '.join(own)}", ""] if own else []
+    rows += ["clean:", "\trm -f *.so $(KERNELS:%=%.c)", "", ".PHONY: all clean", ""]
+    return "\n".join(rows)
 
 
 # ---- the package's own text --------------------------------------------------------------------------------------

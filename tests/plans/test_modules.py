@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
 import zipfile
 from pathlib import Path
 
+import Cython
 import numpy as np
 import pytest
 from plans.project import ORBITS, USE, assert_alike, given, installed, module_of, wanted
@@ -91,9 +93,30 @@ def test_the_wheel_says_what_it_needs(project):
     names = zipfile.ZipFile(next((project / "out" / "dist").glob("*.whl"))).namelist()
     metadata = next((project / "site").glob("orbits-1.2.dist-info")) / "METADATA"
     assert "Requires-Dist: numpy>=2.0" in metadata.read_text() and "scipy" not in metadata.read_text()
-    wanted = ("__init__.pyi", "py.typed", "constants.npz", "kernels/period.0.pyx", "plans/period.0.py")
-    assert {f"orbits/{name}" for name in wanted} <= {*names}
+    files = ("__init__.pyi", "py.typed", "constants.npz", "plans/period.0.py")
+    files += ("kernels/period.0.pyx", "kernels/Makefile", "kernels/translate.py")
+    assert {f"orbits/{name}" for name in files} <= {*names}
     assert "cdef int entry(" in (project / "site" / "orbits" / "kernels" / "period.0.pyx").read_text()
+
+
+def test_kernels_are_built_from_their_cython_text_without_metaphrase(project, tmp_path):
+    """The package's own Makefile, by a Python that finds Cython and not us."""
+    site = shutil.copytree(project / "site", tmp_path / "site", symlinks=True)
+    folder = site / "orbits" / "kernels"
+    there = {path.name: path.read_bytes() for path in folder.glob("*.so")}
+    kernels = ("period.0", "running.0")
+    for path in [path for path in folder.glob("*.so") if path.name.startswith(kernels)]:
+        path.unlink()
+    for path in (Path(Cython.__file__).parent, Path(Cython.__file__).parent.with_name("cython.py")):
+        (tmp_path / path.name).symlink_to(path)
+    python = f"PYTHONPATH={tmp_path} {sys.executable} -S"
+    done = subprocess.run(
+        ["make", "-C", str(folder), f"PYTHON={python}", f"KERNELS={' '.join(kernels)}"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name for path in folder.glob("*.so")} == there.keys()
+    got, _ = given(USE, "orbits", str(site))
+    assert_alike(got, wanted(module_of(project / "orbits.py")))
 
 
 def test_a_package_lives_beside_metaphrase(project, monkeypatch):
@@ -129,7 +152,7 @@ def test_functions_are_functions_to_python(project, monkeypatch):
         orbits.period(2**53 + 1, 0.5)
     frozen = np.ones(3)
     frozen.flags.writeable = False
-    with pytest.raises((TypeError, ValueError), match="read-only"):
+    with pytest.raises(ValueError, match="read-only"):
         orbits.running(frozen)
 
 

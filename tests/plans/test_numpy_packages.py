@@ -146,7 +146,8 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_other_types_are_refused_by_the_argument(project, imported, what):
     call, message = WRONG[what]
-    with pytest.raises(TypeError, match=message):
+    error = {"another size": ValueError, "other keys": KeyError}.get(what, TypeError)  # the source's
+    with pytest.raises(error, match=message):
         call(imported(project / "site", "orbits"))
 
 
@@ -179,7 +180,7 @@ def test_any_kind_of_parameters(package_of):
     assert str(inspect.signature(made.mean)) == "(x, *, zero=0.0, axis=0)"
     with pytest.raises(TypeError, match="takes 1 positional argument"):
         made.mean(x, 1.0)
-    with pytest.raises(TypeError, match=r"np is f64\[3\], not f64\[2 \* n\]"):
+    with pytest.raises(ValueError, match=r"np is f64\[3\], not f64\[2 \* n\]"):
         made.source(x[:3], x[:1])
     with pytest.raises(TypeError, match=r"args is \(f64\[4\],\), not \(f64\[n\], f64\)"):
         made.total(x)

@@ -1,0 +1,77 @@
+"""What a package refuses is the error that the function itself would raise."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+from plans.project import module_of
+
+from metaphrase.aot import compile_module
+
+SOURCE = """
+import numpy as np
+import metaphrase as mp
+
+
+@mp.export("f64[n], f64[n]")
+def product(x, w):
+    return np.dot(x, w)
+
+
+@mp.export("f64[n, 3], f64[3]")
+def times(x, w):
+    return x @ w
+
+
+@mp.export("f64[n], i64")
+def store(x, k):
+    x[k] = 1.0
+
+
+@mp.export("{'a': f64[n], 'b': f64}")
+def scaled(p):
+    return p["a"] * p["b"]
+"""
+ONES = np.ones(3)
+FROZEN = np.ones(3)
+FROZEN.flags.writeable = False
+
+
+@pytest.fixture(scope="module", params=["native", "numpy"])
+def package(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp("refusing")
+    name = f"refusing_{request.param}"
+    (place / f"{name}.py").write_text(SOURCE)
+    compile_module(module_of(place / f"{name}.py"), place / "out", to=request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(place / "out"))
+        yield importlib.import_module(name)
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "error", "message"),
+    [
+        ("product", (ONES, np.ones(4)), ValueError, r"w is f64\[4\], not f64\[n\] with n = 3"),
+        ("product", (ONES, None), TypeError, r"w is None, not f64\[n\]"),
+        ("product", (np.ones((3, 3)), ONES), TypeError, r"x is f64\[3, 3\], not f64\[n\]"),
+        ("product", (ONES.astype("f4"), np.ones(4)), TypeError, r"x is f32\[3\], not f64\[n\]"),
+        ("times", (np.ones((3, 3)), np.ones(4)), ValueError, r"w is f64\[4\], not f64\[3\]"),
+        ("times", (np.ones((3, 2)), ONES), ValueError, r"x is f64\[3, 2\], not f64\[n, 3\]"),
+        ("store", (FROZEN, 0), ValueError, "x is read-only, not an array that may be stored into"),
+        ("store", (ONES.copy(), 7), IndexError, "index 7 is out of bounds for axis 0 with size 3"),
+        ("scaled", ({"a": ONES},), KeyError, r"p is \{'a': f64\[3\]\}, not \{'a': f64\[n\], 'b': f64\}"),
+        ("scaled", ({"a": ONES, "b": 2.0, "c": 1},), TypeError, "p is "),
+    ],
+)
+def test_the_same_error(package, function, call, error, message):
+    with pytest.raises(error, match=message):
+        getattr(package, function)(*call)
+
+
+def test_calls_that_fit(package):
+    x = ONES.copy()
+    package.store(x, 1)
+    assert package.product(ONES, 2 * ONES) == 6.0 and x.tolist() == [1.0, 1.0, 1.0]
+    assert package.scaled({"a": ONES, "b": 2.0}).tolist() == [2.0, 2.0, 2.0]
