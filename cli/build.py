@@ -13,7 +13,7 @@ import argparse
 from typing import Any
 
 from ..api import public as api
-from ..api.jit import jitted_of
+from ..api.transforms import jitted_of
 from .target import add_target, told_of_each
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from .api.arguments import take_apart, takes_any_keywords
-from .api.transforms import program_of
+from .api.transforms import jitted_of, program_of
 from .api.types import given_arguments
 from .astpasses.emit.cuda_text import emit_cuda
 from .astpasses.schedule import nest
@@ -46,7 +46,7 @@ class KernelFacts:
 def kernels(fun: Any, *args: Any, arch: str = "90", **kwargs: Any) -> list[KernelFacts]:
     """Of every kernel, in the order in which they stand in the text (`source(..., stage="cuda")`), compiled for a GPU
     of the compute capability `arch`."""
-    jitted = getattr(fun, "jitted", None)
+    jitted = jitted_of(fun)
     args, kwargs = given_arguments(args, kwargs)
     call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
     program = program_of(fun, call.structure, call.specs)

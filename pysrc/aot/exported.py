@@ -21,10 +21,11 @@ import numpy as np
 from .._version import VERSION
 from ..api.arguments import Call, take_apart
 from ..api.compile import Compiled, compile_program
-from ..api.jit import Jit, jitted_of
+from ..api.jit import Jit
 from ..api.plans.fingerprints import NotPortable
 from ..api.plans.modules import ModuleWriter, refused
 from ..api.tracebacks import is_users_error
+from ..api.transforms import jitted_of
 from ..api.types import parse_arguments
 from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import sizes_at_least

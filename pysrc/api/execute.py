@@ -50,6 +50,7 @@ class Specialisation:
     device: Device | None = None  # None: it runs on the CPU
     used: int = 0
     forgotten: bool = False
+    serves: Callable[[Call], bool] = lambda call: False  # of one found on disk, until it is staged
 
     @property
     def program(self) -> Program:
@@ -72,6 +73,8 @@ class Specialisation:
     def fits(self, call: Call) -> bool:
         """Whether a call of the same key has these dims, the values that staging used, and unchanged
         captures."""
+        if not isinstance(self.made, Program):
+            return self.serves(call)
         return (
             self.serves_sizes(call)
             and pinned_fit(self.program, call)
@@ -164,8 +167,9 @@ class Memo:
         served a call like it before, then all."""
         rows = self.table.get(call.key, [])
         row = next((row for row in rows[:TRIED_FIRST] if row.fits(call)), None)
-        if row is None and len(rows) > TRIED_FIRST:
-            like = self._like(call, rows)
+        last = next((row.made for row in rows if isinstance(row.made, Program)), None)
+        if row is None and len(rows) > TRIED_FIRST and last is not None:
+            like = self._like(call, last)
             row = self.known.get(like)
             if row is None or not row.fits(call):
                 row = next((row for row in rows[TRIED_FIRST:] if row.fits(call)), None)
@@ -177,9 +181,8 @@ class Memo:
             row.used = dispatch.next_moment()
         return row
 
-    def _like(self, call: Call, rows: Sequence[Specialisation]) -> Hashable:
-        """Equal for two calls that one of `rows` serves, as far as arguments and captured values tell."""
-        last = rows[0].program
+    def _like(self, call: Call, last: Program) -> Hashable:
+        """Equal for two calls that a program such as `last` serves, as far as arguments and captured values tell."""
         pinned = [
             static_key(value)
             for leaf, value, spec in zip(last.leaves, call.leaves, call.specs)

@@ -15,9 +15,9 @@ import inspect
 from typing import Any
 
 from ..source import SourceError
-from .jit import jitted_of
 from .program import caller_span
 from .public import jit
+from .transforms import jitted_of
 from .typed import Wrapper
 from .types import parse_arguments
 

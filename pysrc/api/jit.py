@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -185,9 +186,7 @@ class Jit(Transformed):
                 warm()
         program, specs = self._program_for(call, specs)
         dims = tuple(s.dims for s in specs if s.dynamic)
-        text = ", ".join(
-            s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
-        )
+        text = _types_text(specs, program)
         made = self._on_gpu(program, call, dims, least)
         if made is not None:
             self._sign(made, f"({text})")
@@ -233,17 +232,25 @@ class Jit(Transformed):
     def recalled(self, call: Call, plan: Plan, entry: Any, library: Any) -> Specialisation:
         """A program that was found on disk. What it was made from is made again when someone asks for it."""
 
+        def serves(call: Call) -> bool:
+            return self.dispatcher.matches(entry, self.bind(call.args, call.kwargs))
+
         def run(call: Call) -> Any:
-            bound = self.bind(call.args, call.kwargs)
-            if self.dispatcher.matches(entry, bound):
-                return self.dispatcher.run(entry, bound)
+            if serves(call):
+                return self.dispatcher.run(entry, self.bind(call.args, call.kwargs))
             made.run = self._native(made.program, call, specs, plan.dims, plan.least).run
             return made.run(call)
 
         specs = call.with_dims(plan.dims)
         structure = call.structure  # and not the call: its arrays would live as long as the program
         made = Specialisation(
-            plan.dims, lambda: self._program(structure, specs), run, {"library": library}, plan.least, entry
+            plan.dims,
+            lambda: self._program(structure, specs),
+            run,
+            {"library": library},
+            plan.least,
+            entry,
+            serves=serves,
         )
         self.dispatcher.add(entry)
         self._sign(made, plan.title)
@@ -287,7 +294,7 @@ class Jit(Transformed):
             call = take_apart(args, kwargs, self.static, self.in_order)
             program, specs = self._program_for(call, call.specs)
             made = self._native(program, call, specs, tuple(s.dims for s in specs if s.dynamic), {})
-            self._keep(made, call, ", ".join(s.text() for s in specs))
+            self._keep(made, call, _types_text(specs, program))
             return made.extra["library"]
 
     def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:
@@ -401,6 +408,13 @@ def _static(
     return tuple(dict.fromkeys(found))
 
 
+def _types_text(specs: Sequence[Spec], program: Program) -> str:
+    """The types that a program was made for, and the values that it took for granted; without addresses, which are
+    others in the next process."""
+    texts = (repr(leaf.value) if isinstance(leaf, Fixed) else spec.text() for spec, leaf in zip(specs, program.leaves))
+    return re.sub(r" at 0x[0-9a-f]+", "", ", ".join(texts))
+
+
 def _has_varargs(signature: inspect.Signature) -> bool:
     return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
 
@@ -419,9 +433,4 @@ def remade(
     return Jit(fun, *apart(static), wanted, apart(donated)).dispatcher
 
 
-def jitted_of(fun: Any) -> Jit | None:
-    """The Jit behind a dispatcher, if it is one."""
-    return getattr(fun, "jitted", None) if isinstance(fun, dispatch.Dispatcher) else None
-
-
-__all__ = ["Jit", "CacheInfo", "jitted_of"]
+__all__ = ["Jit", "CacheInfo"]

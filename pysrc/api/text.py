@@ -38,7 +38,7 @@ from .arguments import take_apart, takes_any_keywords
 from .captures import read_capture
 from .program import Fixed, Program, Same, Slot
 from .source import Argument, Store, Text, path_text, python_source
-from .transforms import Transformed, program_of
+from .transforms import Transformed, jitted_of, program_of
 from .types import given_arguments
 
 
@@ -57,7 +57,7 @@ def source_text(
     if stage == "control":
         return run(stage, module_text, user, lambda f: control_stage(f).text(), _STAGER)
     if program is None:
-        jitted = getattr(fun, "jitted", None)
+        jitted = jitted_of(fun)
         args, kwargs = given_arguments(args, kwargs or {})
         call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
         names = sorted({n for spec in call.specs for d in spec.dims for n in symbols(d)})
@@ -84,7 +84,7 @@ def source_text(
 def user_function(fun: Any) -> Callable[..., Any]:
     """The function that a person wrote, inside all transformations."""
     while True:
-        fun = getattr(fun, "jitted", fun)
+        fun = jitted_of(fun) or fun
         if isinstance(fun, Transformed):
             fun = fun.fun
         elif isinstance(fun, types.MethodType):
@@ -234,12 +234,14 @@ def _last_name(fun: Any, program: Program) -> str:
 
 
 def _parameter_names(fun: Any, count: int) -> list[str]:
+    if type(jitted_of(fun) or fun).__name__ == "Jvp":
+        return ["primals", "tangents"]
+    while isinstance(jitted_of(fun) or fun, Transformed):
+        fun = (jitted_of(fun) or fun).fun
     try:
-        parameters = [p for p in signature_of(user_function(fun)).parameters.values()]
+        parameters = [*signature_of(fun).parameters.values()]
     except (TypeError, ValueError):
         parameters = []
-    if type(getattr(fun, "jitted", fun)).__name__ == "Jvp":
-        return ["primals", "tangents"]
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
     return [names[k] if k < len(names) else f"{rest}_{k - len(names)}" for k in range(count)]

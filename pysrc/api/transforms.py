@@ -19,6 +19,7 @@ from ..config import config
 from ..core.attached import rule_of
 from ..interpreter import signature_of
 from ..late import module
+from ..runtime import dispatch
 from ..runtime.devices import Device
 from ..source import DTypeError, Span
 from ..tree_util import PyTreeDef
@@ -36,9 +37,15 @@ staging = module("metaphrase.api.staging")
 symbolic = module("metaphrase.api.symbolic")
 
 
+def jitted_of(fun: Any) -> Any:
+    """The Jit behind a dispatcher, which is what a jitted function is; None for anything else, such as a method that is
+    bound to an object."""
+    return getattr(fun, "jitted", None) if isinstance(fun, dispatch.Dispatcher) else None
+
+
 def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     """Stage a function, or ask a transformed one for its program."""
-    fun = getattr(fun, "jitted", fun)  # a jitted function is a dispatcher with its Jit behind it
+    fun = jitted_of(fun) or fun
     if isinstance(fun, types.FunctionType) and (rule := rule_of(fun)) is not None and rule.is_asked():
         return rule.program(structure, specs)
     if isinstance(fun, Transformed):
@@ -66,7 +73,7 @@ def is_around_jit(fun: Any) -> bool:
     """Whether a transformed function has a jitted one inside."""
     while isinstance(fun, Transformed):
         fun = fun.fun
-    return hasattr(fun, "jitted")
+    return jitted_of(getattr(fun, "__func__", fun)) is not None
 
 
 class Transformed:
@@ -96,7 +103,7 @@ class Transformed:
             self._describe(fun)
         self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
         self._compiled: Callable[..., Any] | None = None
-        self.wanted = getattr(getattr(fun, "jitted", fun), "wanted", None)  # grad(jit(f, device="gpu")) runs there
+        self.wanted = getattr(jitted_of(fun) or fun, "wanted", None)  # grad(jit(f, device="gpu")) runs there
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if under_way():

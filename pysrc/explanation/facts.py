@@ -16,7 +16,7 @@ import numpy as np
 
 from ..api.arguments import Call, Spec, take_apart, takes_any_keywords
 from ..api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
-from ..api.transforms import parameter_names, program_of
+from ..api.transforms import jitted_of, parameter_names, program_of
 from ..api.types import ShapeDtypeStruct, given_arguments
 from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import Source
@@ -105,7 +105,7 @@ def explained(fun: Any, *args: Any, **kwargs: Any) -> Explained:
 
 
 def _taken_apart(fun: Any, args: tuple, kwargs: dict[str, Any]) -> Call:
-    jitted = getattr(fun, "jitted", None)
+    jitted = jitted_of(fun)
     return take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,31 @@ def test_static_arguments_stay_static():
         return x**n if isinstance(n, int) else np.nan
 
     assert mp.grad(mp.jit(power, static_argnums=1))(2.0, 3) == 12.0
+
+
+class Well:
+    def __init__(self):
+        self.k = 2.0
+
+    @mp.jit
+    def energy(self, v):
+        return np.sum(self.k * v**2)
+
+    @functools.partial(mp.jit, static_argnums=2)
+    def scaled(self, v, mode):
+        return np.sum(v * self.k if mode == "a" else v)
+
+    def plain(self, v):
+        return np.sum(self.k * v**2)
+
+
+def test_a_jitted_method_that_is_bound_is_transformed_as_such():
+    well, x = Well(), np.array([1.0, 2.0])
+    assert mp.jit(well.energy)(x) == well.energy(x) == 10.0
+    assert mp.grad(well.energy)(x).tolist() == mp.jit(mp.grad(well.energy))(x).tolist() == [4.0, 8.0]
+    assert mp.vmap(mp.grad(well.energy))(np.eye(2)).tolist() == [[4.0, 0.0], [0.0, 4.0]]
+    assert mp.hessian(well.energy)(x).tolist() == [[4.0, 0.0], [0.0, 4.0]]
+    assert mp.grad(well.scaled)(x, "a").tolist() == [2.0, 2.0]
+    assert mp.grad(Well.energy, argnums=1)(well, x).tolist() == [4.0, 8.0]
+    for function in (well.energy, well.plain, mp.grad(well.energy), functools.partial(Well.plain, well)):
+        assert "(v):" in mp.source(function, x, stage="numpy")

@@ -69,8 +69,6 @@ def _key(jit: Jit, call: Call) -> str:
 
 def _spec(spec: Spec) -> tuple:
     if spec.form is Form.STATIC:
-        if not is_value(spec.value):  # which other places hold the object nobody says
-            raise NotPortable("an object that is given")
         return "static", fingerprint(spec.value)
     return spec.form.value, str(spec.dtype), len(spec.dims), spec.python and spec.python.__name__
 
@@ -144,7 +142,7 @@ def recall(jit: Jit, call: Call) -> Specialisation | None:
 
 def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
     try:
-        plan = read_plan(text, jit.fun, call.leaves)
+        plan = read_plan(text, jit.fun, call.leaves, _given(call))
         outline = plan.entry(address=1, uses_blas=False, uses_fourier=False)  # never run: does the call match it?
         if not jit.dispatcher.matches(dispatch.CompiledEntry(outline), jit.bind(call.args, call.kwargs)):
             raise Stale("it is for other sizes or numbers")
@@ -155,6 +153,11 @@ def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
         log.debug("%s: a plan on disk does not hold: %s", jit.__name__, why)
         return None
     return jit.recalled(call, plan, dispatch.CompiledEntry(plan.entry(library.address, library)), library)
+
+
+def _given(call: Call) -> list[Any]:
+    """The objects among the arguments. Which other places hold one of them is compared, as far as the program looks."""
+    return [spec.value for spec in call.specs if spec.form is Form.STATIC and not is_value(spec.value)]
 
 
 def _users(jit: Jit, entry: Entry) -> Iterator[Any]:
@@ -180,6 +183,7 @@ def keep(jit: Jit, call: Call, compiled: Compiled, entry: Entry, dims: Sequence,
             jit.fun,
             [leaf if static else None for leaf, static in zip(compiled.leaf_entries, statics)],
             call.leaves,
+            _given(call),
             compiled.sites,
             sources=modules_of(_users(jit, entry)),
             title=title,

@@ -21,7 +21,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,12 @@ from ...late import module
 from ...runtime.dispatch import Dispatcher
 from ...tree_util import PyTreeDef
 from ..statics import is_frozen
-from ..transforms import Transformed
+from ..transforms import Transformed, jitted_of
 
 primitive = module("metaphrase.core.primitive")
 
 LARGEST = 1 << 20  # bytes of an array that is compared by its elements
+MOST_OBJECTS = 10_000  # in an argument
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 _BUILTIN = (
@@ -49,6 +50,7 @@ _BUILTIN = (
     types.ClassMethodDescriptorType,
 )
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_MISSING = object()
 
 
 class NotPortable(Exception):
@@ -133,16 +135,51 @@ def outline(value: Any, depth: int = 8) -> str:
     return class_name(kind)
 
 
-def _contents(value: Any, around: tuple[int, ...]) -> str:
-    """What an object holds: arrays by their types, for they are read at each call."""
+def identities(values: Iterable[Any]) -> list[int]:
+    """Which objects and arrays values hold, in an order that is the same for values of one fingerprint: where one
+    stands twice, it is one object in two places."""
+    ids: list[int] = []
+    inside = [*values][::-1]
+    seen = set()
+    while inside:
+        value = inside.pop()
+        kind = type(value)
+        if is_value(value):
+            continue
+        ids.append(id(value))
+        if len(ids) > MOST_OBJECTS:
+            raise NotPortable("which of so many places hold one object")
+        if id(value) in seen or isinstance(value, np.ndarray):
+            continue
+        seen.add(id(value))
+        if kind in (tuple, list):
+            held = [*value]
+        elif kind is dict:
+            held = [part for item in value.items() for part in item]
+        elif isinstance(value, types.MethodType):
+            held = [value.__self__]
+        elif type(value) is functools.partial:
+            held = [value.func, value.args, value.keywords]
+        else:
+            held = [part for _, part in _held_by(value)]
+        inside += reversed(held)
+    return ids
+
+
+def _held_by(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object itself, by name."""
     names = [*getattr(value, "__dict__", ())]
     for base in type(value).__mro__:
         slots = base.__dict__.get("__slots__", ())
         names += [slots] if isinstance(slots, str) else [name for name in slots if name != "__dict__"]
-    missing = object()
-    held = ((name, inspect.getattr_static(value, name, missing)) for name in names)
-    held = ((name, object.__getattribute__(value, name) if type(v) in _SLOTS else v) for name, v in held)
-    return ", ".join(f"{name}={_part(part, around)}" for name, part in held)
+    for name in names:
+        part = inspect.getattr_static(value, name, _MISSING)
+        yield name, object.__getattribute__(value, name) if type(part) in _SLOTS else part
+
+
+def _contents(value: Any, around: tuple[int, ...]) -> str:
+    """What an object holds: arrays by their types, for they are read at each call."""
+    return ", ".join(f"{name}={_part(part, around)}" for name, part in _held_by(value))
 
 
 def _part(value: Any, around: tuple[int, ...]) -> str:
@@ -345,7 +382,7 @@ def _array(value: np.ndarray) -> str:
 
 def own_functions(function: Any) -> list[types.FunctionType]:
     """The functions that a user handed to transformations, outermost first."""
-    function = getattr(function, "jitted", function)
+    function = jitted_of(function) or function
     if isinstance(function, Transformed):
         return own_functions(function.fun)
     if isinstance(function, functools.partial):
@@ -355,13 +392,26 @@ def own_functions(function: Any) -> list[types.FunctionType]:
     return [function] if isinstance(function, types.FunctionType) else []
 
 
+def bound_objects(function: Any) -> list[Any]:
+    """What the methods that a user handed to transformations are bound to."""
+    function = jitted_of(function) or function
+    if isinstance(function, Transformed):
+        return bound_objects(function.fun)
+    if isinstance(function, functools.partial):
+        return bound_objects(function.func)
+    bound = isinstance(function, types.MethodType) and not isinstance(function.__self__, type)
+    return [function.__self__] if bound else []
+
+
 __all__ = [
     "NotPortable",
+    "bound_objects",
     "callable_fingerprint",
     "class_name",
     "code_digest",
     "fingerprint",
     "function_state",
+    "identities",
     "is_value",
     "outline",
     "own_functions",

@@ -3,7 +3,7 @@
 In: the text, the user's function, and the values of a call's leaves. Out: a `Plan`. Raises `Stale`, and says of what:
 a function that has other code, a constant that has another value, a module that is not there. Example:
 
-    plan = read_plan(text, function, call.leaves)
+    plan = read_plan(text, function, call.leaves, given)
     entry = plan.entry(library.address, library)
 """
 
@@ -24,14 +24,14 @@ from ...source import is_library
 from ..captures import Contents, Items, Presence, SameObject, Structure, Value
 from ..entry import flattener, static_leaf
 from .cells import file_of_cell
-from .fingerprints import NotPortable, fingerprint, function_state, outline, own_functions
+from .fingerprints import NotPortable, bound_objects, fingerprint, function_state, identities, outline, own_functions
 from .sources import still_so
 
 
-def read_plan(text: str, function: Any, values: Sequence[Any]) -> Plan:
-    """See the head of this file."""
+def read_plan(text: str, function: Any, values: Sequence[Any], given: Sequence[Any]) -> Plan:
+    """See the head of this file. `given`: those of the values that are objects."""
     try:
-        return _Reader(function, values).read(text)
+        return _Reader(function, values, given).read(text)
     except (Stale, NotPortable):
         raise
     except Exception as error:  # whatever a user's attribute raises
@@ -41,15 +41,23 @@ def read_plan(text: str, function: Any, values: Sequence[Any]) -> Plan:
 class _Reader(Reader):
     """What the words of a plan mean in this process."""
 
-    def __init__(self, function: Any, values: Sequence[Any]):
+    def __init__(self, function: Any, values: Sequence[Any], given: Sequence[Any]):
         super().__init__()
-        self.own = own_functions(function)
+        self.own, self.bound = own_functions(function), bound_objects(function)
         self.values = values
-        self.objects: list[int] = []  # that guards watch, in their order
+        self.objects = identities([*self.bound, *given])  # and those that guards watch, in their order
 
     def words(self) -> dict[str, Any]:
         readers = (Contents, Items, Presence, SameObject, Structure, Value, GlobalSource, CellSource, ObjectSource)
-        methods: tuple[Callable[..., Any], ...] = (self.Own, self.Here, self.Given, self.Module, self.Named, self.At)
+        methods: tuple[Callable[..., Any], ...] = (
+            self.Own,
+            self.Self,
+            self.Here,
+            self.Given,
+            self.Module,
+            self.Named,
+            self.At,
+        )
         methods += (self.Sources, self.FileOf, self.CellOf, self.Globals, self.Cell, self.Keys, self.Member)
         methods += (self.Names, self.Guard)
         words = {kind.__name__: kind for kind in (*readers, ItemSource, AttributeSource)}
@@ -78,6 +86,9 @@ class _Reader(Reader):
 
     def Own(self) -> types.FunctionType:
         return self.own[0]
+
+    def Self(self) -> Any:
+        return self.bound[0]
 
     def Here(self) -> str:
         return self.own[0].__code__.co_filename

@@ -45,7 +45,16 @@ from ...runtime import entry as abi
 from ...source import Span
 from ..captures import SameObject, Structure, Value
 from .cells import digest_of_cell
-from .fingerprints import NotPortable, class_name, fingerprint, function_state, outline, own_functions
+from .fingerprints import (
+    NotPortable,
+    bound_objects,
+    class_name,
+    fingerprint,
+    function_state,
+    identities,
+    outline,
+    own_functions,
+)
 from .sources import module_of_file
 
 _SIMPLE = (bool, int, str, bytes, type(None), type(Ellipsis))
@@ -56,12 +65,13 @@ def plan_text(
     function: Any,
     leaves: Sequence[abi.Leaf | None],
     values: Sequence[Any],
+    given: Sequence[Any],
     sites: Sequence[Site],
     **head: Any,
 ) -> str:
     """`leaves`: what the static leaves of the call are matched by, None for the others; `values`: what the leaves were
-    in the call that the program was made for. `head`: more of the plan, literals and dims."""
-    return Writer(entry, function, leaves, values).text(sites, **head)
+    in the call that the program was made for, and `given` those that are objects. `head`: more of the plan."""
+    return Writer(entry, function, leaves, values, given).text(sites, **head)
 
 
 def _tuple(texts: Iterable[str]) -> str:
@@ -81,13 +91,20 @@ def _dtype(dtype: Any) -> str:
 
 
 class Writer:
-    def __init__(self, entry: abi.Entry, function: Any, leaves: Sequence[abi.Leaf | None], values: Sequence[Any]):
+    def __init__(
+        self,
+        entry: abi.Entry,
+        function: Any,
+        leaves: Sequence[abi.Leaf | None],
+        values: Sequence[Any],
+        given: Sequence[Any] = (),
+    ):
         self.entry = entry
-        self.own = own_functions(function)
+        self.own, self.bound = own_functions(function), bound_objects(function)
         self.numbers: dict[int, int] = {}  # of trees
         self.given = {id(leaf): k for k, leaf in enumerate(leaves) if leaf is not None}
         self.values = {id(value): k for k, value in enumerate(values) if leaves[k] is not None}
-        self.objects: list[int] = []  # that guards watch, in their order
+        self.objects = identities([*self.bound, *given])  # and those that guards watch, in their order
         self.seen: dict[int, abi.Source] = {}  # objects that guards watch: where they stand
         self.functions = list(self.own)
         self.under_way: set[int] = set()
@@ -188,6 +205,8 @@ class Writer:
         """Where another process finds its own of an object."""
         if any(value is function for function in self.own):
             return "Own()"
+        if any(value is one for one in self.bound):
+            return "Self()"
         if id(value) in self.values:
             return f"Given({self.values[id(value)]})"
         if isinstance(value, Room):
