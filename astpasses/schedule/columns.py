@@ -10,17 +10,26 @@ In: the folded tree. Out: the same, where it pays with a copy before a nest and 
                                                                c[i, k] += a[i, j]*a_columns[j, k]
 
 A loop whose every access runs along memory is vectorised; one access that walks across keeps it from that. It
-pays where the sizes are known and each element is read several times.
+pays where each element is read several times. Sizes of the run say so there: both nests stand in the program.
+
+    if n*m*(n//2) >= 4*n*m:                        # of an `a` of n rows and m columns
+        ...                                        # with the copy
+    else:
+        ...                                        # without
 """
 
 from __future__ import annotations
 
-from metaphrase.core.dims import DimLike, Sym, product, substitute, symbols
+import functools
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike, Sym, floordiv, product, substitute, symbols
 from metaphrase.late import dataclass, field
 
 from .dependence import pinned
 from .names import Names
-from .nest import Buf, E, For, Load, Map, Stmt, Store, loaded, touched, walk
+from .nest import Buf, E, For, If, Index, Load, Map, Op, Stmt, Store, loaded, touched, walk
 from .rewrite import map_expression, map_statement
 from .target import Target
 
@@ -30,14 +39,27 @@ def columns_as_rows(block: tuple[Stmt, ...], names: Names, target: Target) -> tu
     rows: list[Stmt] = []
     for stmt in block:
         if isinstance(stmt, For):
+            conditions: list[E] = []
+            copies: list[Stmt] = []
+            changed: Stmt = stmt
             for buf, found in _worthwhile(stmt, target).items():
                 copy, made = _transposed(buf, names)
-                rows.append(made)
-                stmt = _reading(stmt, buf, copy, found.loops)
+                copies.append(made)
+                changed = _reading(changed, buf, copy, found.loops)
+                conditions += found.conditions(buf, target)
+            if conditions:
+                both = functools.reduce(lambda a, b: Op("and", (a, b), _BOOL), dict.fromkeys(conditions))
+                rows.append(If(both, (*copies, changed), (stmt,), stmt.span))
+                continue
+            rows += copies
+            stmt = changed
         if stmt.blocks:
             stmt = stmt.with_blocks(tuple(columns_as_rows(b, names, target) for b in stmt.blocks))
         rows.append(stmt)
     return tuple(rows)
+
+
+_BOOL = np.dtype(bool)
 
 
 @dataclass
@@ -45,14 +67,37 @@ class _Found:
     """The innermost loops that read down the columns of a matrix, and how often they read, all together."""
 
     loops: list[str] = field(default_factory=list)
-    reads: int = 0
+    reads: DimLike = 0
+    innermost: list[DimLike] = field(default_factory=list)  # how often each of the loops goes round
+
+    def limits(self, buf: Buf, target: Target) -> list[tuple[DimLike, DimLike]]:
+        """(more, less): it pays where each is so."""
+        elements = product(buf.dims)
+        rounds = [(count, target.vector_from) for count in self.innermost]
+        return [(self.reads, target.reads_of_a_copy * elements), (target.copied, elements), *rounds]
+
+    def conditions(self, buf: Buf, target: Target) -> list[E]:
+        """What only the run can tell of it."""
+        unknown = ((a, b) for a, b in self.limits(buf, target) if not (isinstance(a, int) and isinstance(b, int)))
+        return [Op("ge", (Index(more), Index(less)), _BOOL) for more, less in unknown]
+
+    def pays(self, buf: Buf, target: Target) -> bool:
+        """Whether it does for the sizes that are known, and for large ones otherwise."""
+        return all(_taken(more, target) >= _taken(less, target) for more, less in self.limits(buf, target))
+
+
+def _taken(size: DimLike, target: Target) -> int:
+    """A size with what the target takes those for that only the run knows."""
+    number = substitute(size, dict.fromkeys(symbols(size), target.unknown))
+    assert isinstance(number, int)
+    return number
 
 
 def _worthwhile(nest: For, target: Target) -> dict[Buf, _Found]:
     changed = {b for s in walk((nest,)) for b in touched(s)}
     found: dict[Buf, _Found] = {}
     _search(nest, (), changed, found, target)
-    return {b: f for b, f in found.items() if f.reads >= target.reads_of_a_copy * product(b.dims)}  # type: ignore[operator]
+    return {b: f for b, f in found.items() if f.pays(b, target)}
 
 
 def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[Buf, _Found], target: Target) -> None:
@@ -60,32 +105,30 @@ def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[B
         outer = (*outer, stmt)
         if stmt.kind in ("par", "red") and not any(s.blocks for s in stmt.body):
             rounds = _rounds(outer)
-            if rounds is None or rounds[-1] < target.vector_from:
+            if isinstance(rounds[-1], int) and rounds[-1] < target.vector_from:
                 return
-            for buf in _across(stmt, changed, target):
+            for buf in _across(stmt, changed):
                 entry = found.setdefault(buf, _Found())
                 entry.loops.append(stmt.index)
-                entry.reads += product(rounds)  # type: ignore[operator, assignment]
+                entry.innermost.append(rounds[-1])
+                entry.reads += product(rounds)
             return
     for block in stmt.blocks:
         for inner in block:
             _search(inner, outer, changed, found, target)
 
 
-def _rounds(loops: tuple[For, ...]) -> list[int] | None:
-    """How often each loop goes round, on the average; None where that is not known."""
-    made: list[int] = []
+def _rounds(loops: tuple[For, ...]) -> list[DimLike]:
+    """How often each loop goes round, on the average."""
+    made: list[DimLike] = []
     middle: dict[str, DimLike] = {}
     for loop in loops:
-        extent = substitute(loop.extent, middle)
-        if not isinstance(extent, int):
-            return None
-        made.append(extent)
-        middle[loop.index] = extent // 2
+        made.append(substitute(loop.extent, middle))
+        middle[loop.index] = floordiv(made[-1], 2)
     return made
 
 
-def _across(loop: For, changed: set[Buf], target: Target) -> set[Buf]:
+def _across(loop: For, changed: set[Buf]) -> set[Buf]:
     """The matrices that an innermost loop reads down their columns, if nothing else keeps it from being
     vectorised."""
     found: set[Buf] = set()
@@ -100,12 +143,11 @@ def _across(loop: For, changed: set[Buf], target: Target) -> set[Buf]:
                 continue
             if pinned(index[-1], loop.index, frozenset()) and not _in(loop, index[:-1]):
                 continue
-            known = len(buf.dims) == 2 and all(isinstance(d, int) for d in buf.dims) and not buf.dynamic
-            if not (read and known and buf not in changed and buf.space in ("arg", "temp")):
+            if not (read and len(buf.dims) == 2 and not buf.dynamic):
+                return set()
+            if buf in changed or buf.space not in ("arg", "temp"):
                 return set()
             if not pinned(index[0], loop.index, frozenset()) or _in(loop, index[1:]):
-                return set()
-            if product(buf.dims) > target.cache:  # type: ignore[operator]
                 return set()
             found.add(buf)
     return found

@@ -63,7 +63,7 @@ class Target:
 
     # memory
     stack_bytes: int  # what a function's arrays of known size may take on the stack, together
-    cache: int  # an array of more leaves the cache
+    copied: int  # elements of a matrix that is copied to be read along memory, at most
     streams: int  # arrays in one loop: of more, the caches and prefetchers lose track
 
     # work side by side
@@ -151,7 +151,7 @@ CPU = Target(
     name="cpu",
     words=frozenset(_WORDS.split()),
     stack_bytes=4096,
-    cache=1 << 20,
+    copied=1 << 27,
     streams=16,
     lanes=32,  # of fewer, gcc unrolls the inner loop away before it vectorises
     sums_from=512,

@@ -81,6 +81,17 @@ def test_other_sizes_and_the_loops_run_as_python(name):
     assert "_columns" in python_loops(program)
     jitted = mp.jit(function)
     jitted(*arguments())
-    other = (matrix(9, 9), matrix(9, 6, 1)) if name == "rank_one_updates" else (matrix(9, 11), matrix(11, 13))
-    expected = function(*(x.copy() for x in other))
-    np.testing.assert_allclose(jitted(*(x.copy() for x in other)), expected, rtol=1e-12)
+    for n in (9, 40, 2, 17):  # one program for all of these, which copies where it pays
+        other = (matrix(n, n), matrix(n, 6, 1)) if name == "rank_one_updates" else (matrix(n, 11), matrix(11, n + 4))
+        expected = function(*(x.copy() for x in other))
+        np.testing.assert_allclose(jitted(*(x.copy() for x in other)), expected, rtol=1e-12, atol=1e-14)
+    assert "if " in jitted.source("cython") and "_columns[" in jitted.source("cython")
+    assert jitted.cache_info().misses == 2
+
+
+def test_a_copy_is_made_only_where_it_pays_for_sizes_of_the_run():
+    text = mp.source(rank_one_updates, "f64[n, n], f64[n, m]", stage="loops")
+    test = next(line for line in text.splitlines() if line.strip().startswith("if ") and ">=" in line)
+    assert "4*m*n" in test, test
+    assert "_columns" not in mp.source(read_once, "f64[n], f64[n, m]", stage="loops")
+    assert "_columns" not in mp.source(changed_on_the_way, "f64[n, m], f64[n, m]", stage="loops")
