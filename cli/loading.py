@@ -1,7 +1,7 @@
 """FILE.py, or the dotted name of a module -> the module, imported.
 
 In: a text of the command line. Out: the module, under the name that its file has: `orbits.py` is `orbits`, and
-`pkg/orbits.py` is `pkg.orbits` where `pkg` is a package. Example:
+`pkg/orbits.py` is `pkg.orbits` where `pkg` is a package. Names are looked for in the folder one is in first. Example:
 
     with imports_apart():
         module = load_module("examples/kepler.py")          # module.__name__ == "kepler"
@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import traceback
@@ -67,6 +68,8 @@ def load_module(place: str) -> types.ModuleType:
     hint = f"; did you mean {place}.py?" if Path(f"{place}.py").is_file() else ""
     if not all(part.isidentifier() for part in place.split(".")):
         raise TargetError(f"{place!r} is neither FILE.py nor the name of a module{hint}")
+    if not sys.flags.safe_path and sys.path[:1] not in ([""], [os.getcwd()]):  # as `python -m` does
+        sys.path.insert(0, os.getcwd())
     try:
         is_there = importlib.util.find_spec(place) is not None
     except ModuleNotFoundError:

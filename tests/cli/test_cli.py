@@ -153,3 +153,15 @@ def test_version(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0 and capsys.readouterr().out == f"metaphrase {metaphrase.__version__}\n"
+
+
+def test_names_are_looked_for_in_the_folder_one_is_in(tmp_path, monkeypatch, capsys):
+    package = tmp_path / "planets_here"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "moons.py").write_text("def mass(x):\n    return 2.0 * x\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(tmp_path))])
+    assert main(["show", "planets_here.moons:mass", "--args", "f64"]) == 0
+    assert "return 2.0 * x" in capsys.readouterr().out
+    assert "planets_here" not in sys.modules and str(tmp_path) not in sys.path
