@@ -36,7 +36,7 @@ import metaphrase as mp
 from metaphrase import config
 from metaphrase.api import compile as compiling
 from metaphrase.api.arguments import take_apart
-from metaphrase.api.jit import jitted_of
+from metaphrase.api.transforms import jitted_of
 from metaphrase.astpasses.emit.cython_text import EmittedText
 from metaphrase.core.ir import Function
 from metaphrase.pipeline import loops

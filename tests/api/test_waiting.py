@@ -13,7 +13,7 @@ import pytest
 
 import metaphrase as mp
 from metaphrase.api import waiting
-from metaphrase.api.jit import jitted_of
+from metaphrase.api.transforms import jitted_of
 
 
 class Terminal(io.StringIO):
