@@ -36,6 +36,7 @@ _STORES = {
 }
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None), type(...), slice, range, np.generic, np.dtype)
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type, np.ufunc)
+_TRANSLATED = ("metaphrase", "scipy")  # NumPy's functions ask the values that they are given
 _WHERE = "define the function in a file or a notebook cell"
 
 
@@ -103,7 +104,7 @@ def _outside(here: Session, function: types.FunctionType, outer: Outer, name: st
 
 
 class _Ours:
-    """A module of ours, whose functions are translated."""
+    """A module of ours, or of SciPy's, whose functions are translated."""
 
     def __init__(self, module: types.ModuleType):
         self._module = module
@@ -114,8 +115,8 @@ class _Ours:
 
 def _of_ours(value: Any) -> Any:
     if isinstance(value, types.ModuleType):
-        return _Ours(value) if value.__name__.partition(".")[0] == "metaphrase" else value
-    return hosted_value(value) if str(getattr(value, "__module__", "")).partition(".")[0] == "metaphrase" else value
+        return _Ours(value) if value.__name__.partition(".")[0] in _TRANSLATED else value
+    return hosted_value(value) if str(getattr(value, "__module__", "")).partition(".")[0] in _TRANSLATED else value
 
 
 def _contents(value: Any) -> list[tuple]:
