@@ -100,8 +100,9 @@ class _Places:
 
 
 def fits(program: Program, call: Call) -> bool:
-    """Whether memory is shared as the program was made for, no more and no less."""
-    if not program.writes:
+    """Whether memory is shared as the program was made for, no more and no less. One that is made for an array that
+    is given twice may write nothing (`a[:] = b`), and serves no other call."""
+    if not program.writes and not pairs(program):
         return True
     arrays = held(program, call)
     for one in arrays:

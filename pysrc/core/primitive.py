@@ -138,6 +138,9 @@ class Primitive:
         if builder is not None and (not args or any(isinstance(a, (Var, Literal)) for a in args)):
             outs = builder.bind(self, tuple(map(as_atom, args)), attributes)
             return outs if self.multiple else outs[0] if outs else None
+        for arg in args:
+            if hasattr(type(arg), "__metaphrase_bind__"):  # staged, in code that runs as it is
+                return arg.__metaphrase_bind__(self, args, attributes)
         if self.region:
             from .evaluate import run_region
 

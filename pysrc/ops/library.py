@@ -136,6 +136,7 @@ for _function, _name in {
     Foreign("scipy.special", "logit"): "logit",
     Foreign("scipy.special", "xlogy"): "xlogy",
     Foreign("scipy.special", "xlog1py"): "xlog1py",
+    REGISTRY["polygamma"].spellings[0]: "polygamma",
 }.items():
     _RULES[_function] = _Later("elementwise", _name)
 for _name in """fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2 fftshift ifftshift

@@ -323,6 +323,18 @@ def xlog1py(x: Operand, y: Operand) -> Atom:
     return _times_log(np.log1p, -1, x, y)
 
 
+def polygamma(n: int, x: Operand) -> Atom:
+    """SciPy's: the derivative of digamma of the order n, in double precision."""
+    if not isinstance(n, (int, np.integer)) or n < 0:
+        raise UnsupportedError(
+            "polygamma of an order that is no constant, or negative",
+            code="numpy-function",
+            remedy="give it as a Python int from 0 on",
+        )
+    x = to_dtype(x, np.float64)
+    return special.polygamma(x, order=int(n)) if n else special.digamma(x)
+
+
 def _times_log(log: np.ufunc, end: int, x: Operand, y: Operand) -> Atom:
     """x log(y), and 0 where x is 0, but for NaN. Up to `end` the logarithm is no number: there its part of a
     product with 0 is left out."""

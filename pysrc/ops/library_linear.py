@@ -33,7 +33,7 @@ from .library_products import matrix_power as positive_power
 from .library_reductions import amax, amin, sum_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, reshape, squeeze
 from .limits import UnknownSize
-from .matrices import adjoint, along_rows, as_dtype, turned
+from .matrices import adjoint, along_rows, as_dtype, hermitian_from_lower, turned
 from .matrices import product as matrix_product
 from .promotion import (
     Operand,
@@ -213,8 +213,14 @@ def eigvals(a: Operand) -> Atom:
 # --- singular values ---------------------------------------------------------------------------------------
 
 
+def _told(a: Operand, what: str, hermitian: bool) -> Atom:
+    """Matrices, of which NumPy reads the lower triangle where it is told that they are Hermitian."""
+    x = matrices(a, what, bool(hermitian))
+    return hermitian_from_lower(x) if hermitian else x
+
+
 def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    x = matrices(a, "svd")
+    x = _told(a, "svd", hermitian)
     for dim in x.type.dims[-2:]:
         _known(dim, "svd")
     u, s, vh, failed = linear.svd(x, full=bool(full_matrices) and compute_uv)
@@ -244,7 +250,7 @@ def matrix_rank(A: Operand, tol: Any = None, hermitian: bool = False, *, rtol: A
     if a.type.ndim < 2:
         zero = reduce_all(eq(a, like(a, 0)), axes=(0,)) if a.type.ndim else eq(a, like(a, 0))
         return to_dtype(not_(zero), i64)
-    x = matrices(a, "matrix_rank")
+    x = _told(a, "matrix_rank", hermitian)
     s = svd(x, compute_uv=False)
     size = max(_known(d, "matrix_rank") for d in x.type.dims[-2:])
     if tol is None:
@@ -256,7 +262,7 @@ def matrix_rank(A: Operand, tol: Any = None, hermitian: bool = False, *, rtol: A
 
 
 def pinv(a: Operand, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Atom:
-    x = matrices(a, "pinv")
+    x = _told(a, "pinv", hermitian)
     size = max(_known(d, "pinv") for d in x.type.dims[-2:])
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else size * _epsilon(x) if rtol is None else rtol

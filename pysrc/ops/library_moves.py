@@ -22,7 +22,7 @@ from .arithmetic import mod, sub
 from .arrays import iota
 from .indexing import slice as slice_region
 from .indexing import start
-from .library_shapes import concatenate, part, ravel, reshape, reshaped, swapaxes
+from .library_shapes import concatenate, in_a_row, part, ravel, reshape, reshaped, swapaxes
 from .limits import repeat_count
 from .promotion import Operand, axes_of, axis_of, lift, scalar_dim, shape_of, to_dtype
 from .promotion import broadcast_to as broadcast_atom
@@ -89,9 +89,8 @@ def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
 
 def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
     x = lift(x)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = axis_of(axis, x.type.ndim)
+    x = in_a_row(x, axis)
+    axis = axis_of(0 if axis is None else axis, x.type.ndim)
     if isinstance(repeats, (list, tuple, np.ndarray)):
         counts = np.asarray(repeats)
         if counts.size != 1:

@@ -22,7 +22,7 @@ from .elementary import exp, isfinite, stop_gradient
 from .families import like
 from .library_reductions import amax, amin, kept, respread, sum_, to_bool
 from .library_shapes import squeeze
-from .promotion import Operand, axes_of, axis_of, broadcast_to, inexact_dtype, lift, to_dtype, ufunc
+from .promotion import Operand, axes_of, axis_of, broadcast_to, folded_axes, inexact_dtype, lift, to_dtype, ufunc
 from .sums import log_of_sum, root_of_sum
 
 
@@ -32,7 +32,7 @@ def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False
         raise UnsupportedError("logsumexp with return_sign is not supported", code="numpy-function")
     x = lift(a)
     x = to_dtype(x, inexact_dtype(x.type.dtype))
-    axes = axes_of(axis, x.type.ndim)
+    axes = folded_axes(axis, x.type.ndim)
     top = reduce.reduce_max(stop_gradient(x), axes=axes) if axes else stop_gradient(x)
     top = select(isfinite(top), top, like(top, 0))
     terms = exp(sub(x, respread(top, x, axes)))
@@ -44,7 +44,7 @@ def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False
 def softmax(x: Operand, axis: Any = None) -> Atom:
     x = lift(x)
     x = to_dtype(x, inexact_dtype(x.type.dtype))
-    axes = axes_of(axis, x.type.ndim)
+    axes = folded_axes(axis, x.type.ndim)
     terms = exp(sub(x, respread(reduce.reduce_max(stop_gradient(x), axes=axes), x, axes)))
     return div(terms, respread(reduce.reduce_sum(terms, axes=axes), x, axes))
 
@@ -52,7 +52,7 @@ def softmax(x: Operand, axis: Any = None) -> Atom:
 def log_softmax(x: Operand, axis: Any = None) -> Atom:
     x = lift(x)
     x = to_dtype(x, inexact_dtype(x.type.dtype))
-    axes = axes_of(axis, x.type.ndim)
+    axes = folded_axes(axis, x.type.ndim)
     return sub(x, respread(logsumexp(x, axes), x, axes))
 
 

@@ -18,7 +18,7 @@ from ..core.dims import dim_min, product
 from ..core.ir import Atom
 from ..core.primitive import Primitive
 from ..core.types import i64, is_half
-from ..source import ShapeError, UnsupportedError
+from ..source import DTypeError, ShapeError, UnsupportedError
 from . import reduce, scan
 from .arithmetic import abs_ as absolute
 from .arithmetic import add, div, integer_pow, max_, mul, sub
@@ -27,12 +27,13 @@ from .complex_numbers import conj, real
 from .effects import check
 from .elementary import isfinite, isnan, sqrt
 from .families import like
-from .library_shapes import part, ravel
+from .library_shapes import in_a_row, part
 from .promotion import (
     Operand,
     axes_of,
     axis_of,
     broadcast_to,
+    folded_axes,
     inexact_dtype,
     lift,
     scalar_dim,
@@ -85,7 +86,7 @@ def _folded(name: str, primitive: Primitive, combine: np.ufunc, identity: int) -
     ) -> Atom:
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype))
-        axes = axes_of(axis, x.type.ndim)
+        axes = folded_axes(axis, x.type.ndim)
         half = is_half(x.type.dtype) and primitive is reduce.reduce_sum
         working = to_dtype(x, np.float32) if half else x
         y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where, identity)
@@ -104,7 +105,7 @@ prod = _folded("prod", reduce.reduce_prod, np.multiply, 1)
 def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -> Callable[..., Atom]:
     def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
         x = lift(a)
-        axes = axes_of(axis, x.type.ndim)
+        axes = folded_axes(axis, x.type.ndim)
         initial = to_dtype(initial, x.type.dtype) if _given(initial) else None
         if not _given(initial):
             message = f"zero-size array to reduction operation {combine.__name__} which has no identity"
@@ -146,7 +147,7 @@ amin = _extreme("min", reduce.reduce_min, np.minimum, False)
 def _truth(name: str, primitive: Primitive) -> Callable[..., Atom]:
     def call(a: Operand, axis: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
         x = to_bool(a)
-        axes = axes_of(axis, x.type.ndim)
+        axes = folded_axes(axis, x.type.ndim)
         x = _masked(x, where, name == "all")
         return kept(primitive(x, axes=axes) if axes else x, x, axes, keepdims)
 
@@ -166,11 +167,11 @@ any_, all_ = _truth("any", reduce.reduce_any), _truth("all", reduce.reduce_all)
 def _position(name: str, primitive: Primitive) -> Callable[..., Atom]:
     def call(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
         x = lift(a)
-        flat = ravel(x) if axis is None else x
-        axes = (0,) if axis is None else (axis_of(axis, x.type.ndim),)
+        flat = in_a_row(x, axis)
+        axes = (axis_of(0 if axis is None else axis, flat.type.ndim),)
         not_empty(flat, axes, f"attempt to get {name} of an empty sequence")
         y = primitive(flat, axes=axes)
-        return kept(y, x, axes_of(axis, x.type.ndim), keepdims)
+        return kept(y, x, folded_axes(axis, x.type.ndim), keepdims)
 
     call.__name__ = name
     return call
@@ -334,7 +335,7 @@ def _numbers(x: Atom, where: Any) -> Any:
 
 def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
     x = lift(a)
-    return mean(x, axis, dtype, keepdims, _numbers(x, where))
+    return mean(x, folded_axes(axis, x.type.ndim), dtype, keepdims, _numbers(x, where))
 
 
 def nanvar(
@@ -371,7 +372,7 @@ def _running(name: str, primitive: Primitive, widen: bool) -> Callable[..., Atom
     def call(a: Operand, axis: Any = None, dtype: Any = None) -> Atom:
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype)) if widen else x
-        x = ravel(x) if axis is None else x
+        x = in_a_row(x, axis)
         return primitive(x, axis=axis_of(axis or 0, x.type.ndim), reverse=False)
 
     call.__name__ = name
@@ -383,6 +384,8 @@ cumsum, cumprod = _running("cumsum", scan.cumsum, True), _running("cumprod", sca
 
 def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
     def call(array: Operand, axis: Any = 0, dtype: Any = None) -> Atom:
+        if lift(array).type.ndim == 0:
+            raise DTypeError("cannot accumulate on a scalar", remedy="give it an array", code="axis")
         return _running("accumulate", primitive, widen)(array, axis, dtype)
 
     return call

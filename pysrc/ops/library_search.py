@@ -28,7 +28,7 @@ from .families import like
 from .indexing import gather, scatter, scatter_add
 from .library_moves import flip
 from .library_reductions import any_, sum_, to_bool
-from .library_shapes import concatenate, expand_dims, moveaxis, part, permuted, ravel, reshape, stack
+from .library_shapes import concatenate, expand_dims, in_a_row, moveaxis, part, permuted, ravel, reshape, stack
 from .promotion import (
     Operand,
     axis_of,
@@ -83,10 +83,8 @@ def _check_known(index: np.ndarray, size: int, axis: int) -> None:
 
 
 def take(a: Operand, indices: Operand, axis: Any = None, mode: str = "raise", checked: bool = False) -> Atom:
-    x = lift(a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = axis_of(axis, x.type.ndim)
+    x = in_a_row(lift(a), axis)
+    axis = axis_of(0 if axis is None else axis, x.type.ndim)
     i = wrapped_index(indices, x.type.dims[axis], axis, mode, checked)
     out = gather(x, i, axes=(axis,))
     rank = i.type.ndim
@@ -276,7 +274,7 @@ def sort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 
 
 def argsort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Atom:
-    x = ravel(a) if axis is None else lift(a)
+    x = in_a_row(lift(a), axis)
     at = axis_of(-1 if axis is None else axis, x.type.ndim)
     if x.type.dtype.kind == "c":  # by the real part, then the imaginary one; imaginary NaNs, real ones, both
         re, im = complex_numbers.real(x), complex_numbers.imag(x)

@@ -80,6 +80,11 @@ def ravel(x: Operand, order: str = "C") -> Atom:
     return reshape(x, (-1,), order=order) if lift(x).type.dims else reshape(x, (1,))
 
 
+def in_a_row(x: Atom, axis: Any) -> Atom:
+    """What a function that runs along `axis` takes: all elements where that is None, a number as the only one."""
+    return ravel(x) if axis is None or not x.type.dims else x
+
+
 def transpose(x: Operand, *axes: Any) -> Atom:
     x = lift(x)
     given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (list, tuple))) else axes or None

@@ -63,6 +63,14 @@ def fits(dim: Dim) -> Atom:
     return lt(total, literal(LIMIT))
 
 
+def check_sizes(type_: Array, facts: Facts) -> None:
+    """ValueError for a size of an array that calls for fewer than no elements, as n - 3 may."""
+    for dim in type_.dims:
+        if not facts.nonnegative(dim):
+            message = "negative dimensions are not allowed"
+            check(ge(scalar_dim(dim, i64), literal(0)), exception="ValueError", message=message)
+
+
 def check_memory(type_: Array, facts: Facts, sizes: Collection[str]) -> None:
     """MemoryError for an array that no process has room for, be it one that is fused away, where a number of
     the run is in its shape that nothing bounds: neither the `sizes` of arguments nor what they hold."""
@@ -129,4 +137,13 @@ def shape_in_words(dims: Sequence[DimLike]) -> tuple[str, list[Dim]]:
     return f"({','.join(texts)}{',' if len(dims) == 1 else ''})", open_
 
 
-__all__ = ["LIMIT", "surely_fits", "fits", "check_memory", "repeat_count", "reshape_sizes", "shape_in_words"]
+__all__ = [
+    "LIMIT",
+    "surely_fits",
+    "fits",
+    "check_sizes",
+    "check_memory",
+    "repeat_count",
+    "reshape_sizes",
+    "shape_in_words",
+]

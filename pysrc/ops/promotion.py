@@ -399,6 +399,12 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(axes))
 
 
+def folded_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes of a reduction, as `axes_of` has them; NumPy's reductions take 0 and -1 for none of a number's."""
+    number = rank == 0 and axis is not None and not isinstance(axis, (list, tuple))
+    return axes_of(axis, rank) if not number else axes_of(axis, 1)[1:]
+
+
 def scalar_dim(dim: DimLike, dtype: Any) -> Atom:
     """A size as a number of `dtype`."""
     return literal(dim, dtype) if isinstance(dim, int) else to_dtype(dim_value(dim=dim), dtype)
@@ -423,6 +429,7 @@ __all__ = [
     "shape_of",
     "axis_of",
     "axes_of",
+    "folded_axes",
     "scalar_dim",
     "inexact_dtype",
     "is_weak",

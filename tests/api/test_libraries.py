@@ -10,6 +10,7 @@ from scipy import special
 
 import metaphrase as mp
 from metaphrase import lax, nn, random
+from metaphrase.source import UnsupportedError
 
 VECTORS = [row.split("\t") for row in Path(__file__).with_name("library_vectors.txt").read_text().splitlines()]
 
@@ -127,3 +128,20 @@ def test_derivative_by_the_bounds_of_a_truncated_normal():
 )
 def test_slopes_at_kinks_are_those_of_jax(function, kinks, slopes):
     assert [mp.grad(function)(x) for x in kinks] == slopes
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 4])
+def test_polygamma(order):
+    def f(x):
+        return special.polygamma(order, x)
+
+    x = np.array([0.3, 1.0, 2.5, 7.0, -0.5])
+    np.testing.assert_allclose(mp.jit(f)(x), f(x), rtol=1e-13)
+    np.testing.assert_allclose(mp.vmap(mp.grad(f))(x), special.polygamma(order + 1, x), rtol=1e-13)
+    np.testing.assert_allclose(mp.jit(f)(np.float32(2.5)), f(np.float32(2.5)), rtol=1e-7)
+    assert mp.jit(f)(x.astype(np.float32)).dtype == np.float64
+
+
+def test_polygamma_of_orders_is_refused():
+    with pytest.raises(UnsupportedError, match="negative"):
+        mp.jit(lambda x: special.polygamma(-1, x))(2.0)

@@ -255,3 +255,32 @@ def test_a_division_by_a_size_stays_behind_the_check_of_the_size(native):
                     jitted(np.zeros(length), table, 2)
             else:
                 assert jitted(np.zeros(length), table, 2).tolist() == stored(np.zeros(length), table, 2).tolist()
+
+
+def test_what_a_branch_would_need_that_is_not_taken_may_be_less_than_nothing():
+    @mp.jit
+    def f(x, y):
+        if len(x) > len(y):
+            return np.sort(np.exp(x)[: len(x) - len(y)] * np.ones(len(x) - len(y)))[::-1]
+        return y
+
+    for n, m in ((5, 3), (6, 4), (3, 5), (4, 9), (5, 5)):
+        x, y = np.arange(float(n)), np.ones(m)
+        np.testing.assert_allclose(f(x, y), np.exp(x[: n - m])[::-1] if n > m else y)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_fewer_elements_than_none_are_a_value_error(native):
+    def summed(x):
+        return np.ones((len(x) - 3, len(x) - 4)).sum()
+
+    def ordered(x):
+        return np.sort(np.zeros(len(x) - 4))[::-1].sum()
+
+    for function in (summed, ordered):
+        with mp.config(native=native):
+            jitted = mp.jit(function)
+            assert [float(jitted(np.ones(n))) for n in (6, 7, 4)] == [function(np.ones(n)) for n in (6, 7, 4)]
+            for n in (3, 2):
+                with pytest.raises(ValueError, match="negative dimensions"):
+                    jitted(np.ones(n))

@@ -63,3 +63,26 @@ def test_what_reads_a_row_is_done_before_a_loop_stores_into_the_table(native):
     with mp.config(native=native):
         for one, other in zip(mp.jit(rolled)(x, y, 2), rolled(x, y, 2), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def moved_over(a, b):
+    a[:] = b
+
+
+def swapped(a, b):
+    a[...], b[...] = b.copy(), a.copy()
+    return a - b
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("function", [moved_over, swapped])
+def test_a_program_for_one_array_given_twice_that_changes_nothing_serves_no_two_arrays(function, native):
+    with mp.config(native=native):
+        jitted = mp.jit(function)
+        for is_one in (True, False, True, False):
+            a, b, c, d = (np.array([k, k + 2.0, k * k]) for k in (1, 7, 1, 7))
+            got, want = jitted(a, a if is_one else b), function(c, c if is_one else d)
+            np.testing.assert_array_equal([a, b], [c, d])
+            assert (got is None) == (want is None)
+            if want is not None:
+                np.testing.assert_array_equal(got, want)

@@ -159,3 +159,53 @@ def test_what_it_would_do_to_others_is_refused(name, args, what):
 def test_its_own_variables_are_its_own():
     counted = outside()["counted"]
     assert mp.jit(counted)(2.0) == counted(2.0) == 6.0
+
+
+LIBRARY = """
+from metaphrase import debug, lax
+from metaphrase.lax import stop_gradient
+
+def held(x):
+    return stop_gradient(x) * x
+
+def held_of_module(x):
+    return mp.lax.stop_gradient({"a": x})["a"] * x
+
+def imported_inside(x):
+    from metaphrase.lax import stop_gradient
+    return stop_gradient(x) * x
+
+def chosen(x):
+    return lax.cond(x > 1, lambda v: v**2, lambda v: np.sin(v), x)
+
+def repeated(x):
+    return lax.fori_loop(0, 3, lambda i, s: lax.dynamic_index_in_dim(x, i, keepdims=False) * s, 1.0)
+
+def told(x):
+    debug.callback(lambda v: print("told", v), x)
+    return x
+"""
+
+
+def library():
+    made: dict = {"np": np, "mp": mp}
+    exec(LIBRARY, made)
+    return made
+
+
+@pytest.mark.parametrize("name", ["held", "held_of_module", "imported_inside"])
+def test_stop_gradient_holds_without_source(name):
+    assert mp.grad(library()[name])(3.0) == 3.0
+    assert mp.jvp(library()[name], (3.0,), (1.0,)) == (9.0, 3.0)
+
+
+def test_functions_of_ours_are_translated_where_what_calls_them_has_no_source():
+    f = library()
+    np.testing.assert_allclose(mp.vmap(mp.grad(f["chosen"]))(np.array([0.5, 1.5])), [np.cos(0.5), 3.0])
+    np.testing.assert_array_equal(mp.grad(f["repeated"])(np.array([2.0, 3.0, 5.0])), [15.0, 10.0, 6.0])
+
+
+def test_a_callback_without_source_prints(capsys):
+    f = mp.jit(library()["told"])
+    assert (f(1.0), f(2.0)) == (1.0, 2.0)
+    assert capsys.readouterr().out == "told 1.0\ntold 2.0\n"

@@ -190,3 +190,20 @@ def test_second_derivatives():
 def test_a_complete_decomposition_has_no_derivative():
     with pytest.raises(TypeError, match="derivative"):
         mp.grad(lambda a: np.sum(np.linalg.svd(a)[0]))(TALL)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_matrices_that_are_said_to_be_hermitian_are_read_in_their_lower_triangle(native):
+    def told(m):
+        return (
+            np.linalg.pinv(m, hermitian=True),
+            np.linalg.svd(m, compute_uv=False, hermitian=True),
+            np.linalg.matrix_rank(m, hermitian=True),
+        )
+
+    with config(native=native):
+        for matrix in (np.tril(S), np.tril(C), A.astype(np.float32)):
+            for got, want in zip(mp.jit(told)(matrix), told(matrix)):
+                np.testing.assert_allclose(got, want, rtol=1e-4 if matrix.dtype == np.float32 else 1e-9, atol=1e-7)
+    gradient = mp.grad(lambda m: np.linalg.pinv(m, hermitian=True).sum())(S)
+    assert not np.triu(gradient, 1).any() and gradient[np.tril_indices(6)].all()

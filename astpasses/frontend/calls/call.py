@@ -37,6 +37,7 @@ from ..staging.literals import elements, lift_defaults, load_attribute, load_ite
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal
 from ..staging.stand_ins import by_python
+from ..staging.under_way import current_session
 from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
@@ -340,7 +341,7 @@ def hosted_value(value: Any) -> Any:
         getattr(value, "__code__", None)
     ):
         module = getattr(value, "__module__", "") or ""
-        return value if is_native(module) else _host(value)
+        return value if is_native(module) else called_back(value)
     return value
 
 
@@ -349,14 +350,14 @@ def hosted(args: tuple, keywords: dict) -> tuple[tuple, dict]:
     return tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
 
 
-def _host(value: Any) -> Any:
+def called_back(value: Any) -> Any:
     def calls_back(*args: Any, **keywords: Any) -> Any:
-        return call_value(value, args, keywords)
+        return value(*args, **keywords) if current_session() is None else call_value(value, args, keywords)
 
     return functools.update_wrapper(calls_back, value) if hasattr(value, "__name__") else calls_back
 
 
-_HOSTED = _host(None).__code__
+_HOSTED = called_back(None).__code__
 
 
 def _takes_anything(function: Any) -> bool:

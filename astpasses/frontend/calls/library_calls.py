@@ -17,7 +17,7 @@ import numpy as np
 from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
-from metaphrase.ops.limits import UnknownSize, check_memory
+from metaphrase.ops.limits import UnknownSize, check_memory, check_sizes
 from metaphrase.ops.promotion import NeedsValue, Weak
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
@@ -185,6 +185,7 @@ def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: 
         with here.stamped():
             made = rule(*operands, **named)
             if makes and isinstance(made, Var):
+                check_sizes(made.type, here.facts)
                 check_memory(made.type, here.facts, here.argument_sizes)
     except NeedsValue as need:
         from ..staging.demand import need_concrete

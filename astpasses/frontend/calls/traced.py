@@ -14,7 +14,7 @@ from __future__ import annotations
 import builtins
 import dis
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..rewrite.convert import Outer
 from ..staging.literals import lift_outer
 from ..staging.session import Session
 from ..values.staged_values import Maybe, Poison, Staged
-from .call import call_value
+from .call import called_back, hosted_value
 
 _STORES = {
     "STORE_ATTR": "stores into an attribute",
@@ -36,6 +36,7 @@ _STORES = {
 }
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None), type(...), slice, range, np.generic, np.dtype)
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type, np.ufunc)
+_TRANSLATED = ("metaphrase", "scipy")  # NumPy's functions ask the values that they are given
 _WHERE = "define the function in a file or a notebook cell"
 
 
@@ -55,7 +56,7 @@ def traced(here: Session, function: types.FunctionType, args: tuple, keywords: d
     used = {name for code in _codes(function.__code__) for name in code.co_names} & outer.globals.keys()
     around = {**outer.globals, **{name: _outside(here, function, outer, name) for name in sorted(used)}}
     if "print" not in used:
-        around["print"] = lambda *values, **settings: call_value(print, values, settings)
+        around["print"] = called_back(print)
     cells = {name: types.CellType(_outside(here, function, outer, name)) for name in outer.cells}
     run = types.FunctionType(
         function.__code__, around, function.__name__, function.__defaults__, tuple(cells.values()) or None
@@ -92,18 +93,30 @@ def _outside(here: Session, function: types.FunctionType, outer: Outer, name: st
         return None
     if isinstance(value, types.ModuleType):
         if outer.is_module(name) or not hasattr(value, "__file__"):
-            return value
+            return _of_ours(value)
     elif isinstance(value, types.FunctionType) and not outer.is_module(name):
         made = lift_outer(here, outer, value, name)
-        return _calling(made) if getattr(value, "__module__", None) == function.__module__ else made
-    elif isinstance(value, (*_SIMPLE, np.ndarray, Staged)) or outer.plain(name) or value is builtins:
+        return called_back(made) if getattr(value, "__module__", None) == function.__module__ else _of_ours(made)
+    elif isinstance(value, (*_SIMPLE, np.ndarray, Staged, _Ours)) or outer.plain(name) or value is builtins:
         return lift_outer(here, outer, value, name)
     what = f"reads '{name}', a {type(value).__name__} from outside"
     raise _refusal(here, function, what, f"pass it as an argument, or {_WHERE}")
 
 
-def _calling(function: Callable) -> Callable:
-    return lambda *args, **keywords: call_value(function, args, keywords)
+class _Ours:
+    """A module of ours, or of SciPy's, whose functions are translated."""
+
+    def __init__(self, module: types.ModuleType):
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _of_ours(getattr(self._module, name))
+
+
+def _of_ours(value: Any) -> Any:
+    if isinstance(value, types.ModuleType):
+        return _Ours(value) if value.__name__.partition(".")[0] in _TRANSLATED else value
+    return hosted_value(value) if str(getattr(value, "__module__", "")).partition(".")[0] in _TRANSLATED else value
 
 
 def _contents(value: Any) -> list[tuple]:

@@ -69,6 +69,9 @@ class Staged:
 
         return call_value(function, args, keywords)
 
+    def __metaphrase_bind__(self, primitive: Any, args: tuple, attributes: dict) -> Any:
+        return self.__array_function__(primitive, (), args, attributes)
+
     def __copy__(self) -> Any:
         return self.copy()
 
