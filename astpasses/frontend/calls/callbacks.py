@@ -11,26 +11,21 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import product
-from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import arrays_inside
 from ..staging.session import session
 from ..values.orders import lay_like
 from ..values.staged_values import StagedArray
 from .call import call_value, handles, has_staged
-from .numpy_shapes import as_array, axes_of, broadcast_arrays
+from .numpy_shapes import as_array, axes_of, broadcast_arrays, refused
 from .written_math import apply_rows
-
-
-def _refused(message: str, remedy: str) -> UnsupportedError:
-    return UnsupportedError(message, session().span(), code="numpy-function", remedy=remedy)
 
 
 @handles(np.vectorize.__call__)
 def vectorized(self: Any, *args: Any, **keywords: Any) -> Any:
     """`np.vectorize(f)(x, y)`: one loop over the elements, which are Python numbers, as in NumPy."""
     if keywords or self.excluded or self.signature is not None:
-        raise _refused(
+        raise refused(
             "np.vectorize with a signature, excluded arguments or keywords is not translated",
             "write the loop, or use metaphrase.vmap",
         )
@@ -64,7 +59,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **keywor
         return as_array(row(x))
     results, several = apply_rows(row, [moved.reshape((-1, moved.shape[-1]))], None, False)
     if several:
-        raise _refused("np.apply_along_axis of a function that gives a tuple", "give one array")
+        raise refused("np.apply_along_axis of a function that gives a tuple", "give one array")
     made = results[0]
     inner = made.shape[1:]
     made = made.reshape((*rest, *inner))
@@ -107,7 +102,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
 @handles(np.fromfunction)
 def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like: Any = None, **keywords: Any) -> Any:
     if has_staged(shape):
-        raise _refused("np.fromfunction needs a known shape", "use np.arange and broadcasting")
+        raise refused("np.fromfunction needs a known shape", "use np.arange and broadcasting")
     return call_value(function, tuple(np.indices(shape, dtype=dtype)), keywords)
 
 
@@ -119,20 +114,16 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any
 
 @handles(np.frompyfunc)
 def frompyfunc(*args: Any, **keywords: Any) -> Any:
-    raise _refused("np.frompyfunc gives arrays of objects", "use np.vectorize")
+    raise refused("np.frompyfunc gives arrays of objects", "use np.vectorize")
 
 
 def _index_object(rule: Callable) -> Callable:
     def handler(self: Any, key: Any) -> Any:
         key = arrays_inside(session(), key)
-        staged = has_staged(key) or _has_arrays(key)
-        return rule(self, key) if staged else type(self).__getitem__(self, key)
+        arrays = any(isinstance(k, np.ndarray) for k in (key if isinstance(key, tuple) else (key,)))
+        return rule(self, key) if arrays or has_staged(key) else type(self).__getitem__(self, key)
 
     return handler
-
-
-def _has_arrays(key: Any) -> bool:
-    return any(isinstance(k, np.ndarray) for k in (key if isinstance(key, tuple) else (key,)))
 
 
 def _line(piece: slice) -> Any:
@@ -150,7 +141,7 @@ def _joined(self: Any, key: Any) -> Any:
     if entries and isinstance(entries[0], str):
         text = entries.pop(0)
         if text in ("r", "c"):
-            raise _refused("np.r_ makes no matrices here", "use np.concatenate")
+            raise refused("np.r_ makes no matrices here", "use np.concatenate")
         numbers = [int(v) for v in text.split(",")]
         axis, ndmin, one_dim = (*numbers, *(axis, ndmin, one_dim)[len(numbers) :])  # type: ignore[misc]
     parts = []

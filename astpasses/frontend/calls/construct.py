@@ -46,12 +46,12 @@ def has_staged_init(cls: type) -> bool:
         and not is_native(init.__module__ or "")
         and type(cls) is type
         and init.__code__.co_filename != "<string>"
-        and (cls.__new__ is object.__new__ or issubclass(cls, BaseException) and _is_builtin(cls.__new__))
+        and (
+            cls.__new__ is object.__new__
+            or issubclass(cls, BaseException)
+            and type(cls.__new__) is not types.FunctionType
+        )
     )
-
-
-def _is_builtin(method: Any) -> bool:
-    return not isinstance(method, types.FunctionType)
 
 
 def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:

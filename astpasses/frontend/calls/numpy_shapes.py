@@ -18,6 +18,7 @@ from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
 from metaphrase.ops.limits import reshape_sizes, shape_in_words
 from metaphrase.ops.shape import reshape as core_reshape
+from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import broadcast_dims, require_equal
 from ..staging.demand import need_concrete
@@ -35,6 +36,10 @@ from .library_calls import call_library, run_rule
 def as_array(value: Any) -> StagedArray:
     """Numbers as arrays of rank 0, lists as arrays."""
     return value if isinstance(value, StagedArray) else array_from(value)
+
+
+def refused(message: str, remedy: str) -> UnsupportedError:
+    return UnsupportedError(message, session().span(), code="numpy-function", remedy=remedy)
 
 
 def several(axis: Any) -> tuple:

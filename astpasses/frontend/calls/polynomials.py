@@ -18,8 +18,7 @@ from metaphrase.ops.effects import check
 
 from ..staging.session import session
 from .call import answers, call_value
-from .numpy_shapes import as_array
-from .statistics import refused
+from .numpy_shapes import as_array, refused
 
 
 def _padded(a: Any, b: Any) -> tuple:

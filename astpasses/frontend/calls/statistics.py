@@ -11,17 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.source import UnsupportedError
-
 from ..staging.session import session
 from ..values.staged_values import StagedArray
 from .call import answers, call_value
-from .numpy_shapes import as_array, axes_of
-
-
-def refused(message: str, remedy: str) -> UnsupportedError:
-    return UnsupportedError(message, session().span(), code="numpy-function", remedy=remedy)
-
+from .numpy_shapes import as_array, axes_of, refused
 
 # --- what is not a number ---
 

@@ -95,7 +95,7 @@ def worth_gathering(here: Session, slots: list[Slot], index: Var) -> bool:
     arrays are made in the loop. What follows from the loop's index alone stays known, and Python's own."""
     makers = {out: let for let in here.region.builder.lets for out in let.outs}
     atoms = [a for slot in slots for a in (*slot.atoms, *([] if slot.flag is None else [slot.flag]))]
-    return all(_is_made(atom, makers) and _is_varied(atom, makers, index) for atom in atoms)
+    return all((not atom.type.dims or atom in makers) and _is_varied(atom, makers, index) for atom in atoms)
 
 
 def is_table(here: Session, slots: list[Slot], index: Var) -> bool:
@@ -103,10 +103,6 @@ def is_table(here: Session, slots: list[Slot], index: Var) -> bool:
     makers = {out: let for let in here.region.builder.lets for out in let.outs}
     objects = any(slot.tree.kind is not None and slot.tree.kind.type is not tuple for slot in slots)
     return objects and not any(_is_varied(atom, makers, index) for slot in slots for atom in slot.atoms)
-
-
-def _is_made(atom: Atom, makers: dict) -> bool:
-    return not atom.type.dims or atom in makers
 
 
 def _is_varied(atom: Atom, makers: dict, index: Var) -> bool:

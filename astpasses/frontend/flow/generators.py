@@ -214,7 +214,7 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
     does not know lists whose length only the run knows is given arrays."""
     kinds = set(map(type, args))
     if any(issubclass(kind, Lazy) for kind in kinds) and not is_one_of(function, STEP_BY_STEP):
-        whole = _takes_all(function)
+        whole = is_one_of(function, USE_ALL)
         taken = [isinstance(a, Lazy) and (whole or is_loop(here, a)) for a in args]
         args = tuple(all_of(here, a) if all_ else a for a, all_ in zip(args, taken))
         kinds.add(list)
@@ -228,10 +228,6 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
     if is_one_of(function, (*READ_AS_LISTS, *SHOWS)) or not any(map(is_gathered, args)):
         return args
     return tuple(as_argument(here, function, a) if is_gathered(a) else a for a in args)
-
-
-def _takes_all(function: Any) -> bool:
-    return is_one_of(function, USE_ALL)
 
 
 def first(here: Session, lazy: Lazy, default: tuple) -> Any:

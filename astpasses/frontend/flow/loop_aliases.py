@@ -140,7 +140,8 @@ def link_results(
         unknown: list[Box] = [b for b in family(out)[1:] if b.region in here.regions]
         unknown += [seen[j] for b in family(out)[1:] if (j := inside.get(id(b))) in seen and j != told]
         if out.region in here.regions:
-            flag = True if never is False else _ran(here, loop, trips)
+            rounds = here.dim_atom(loop.length) if trips is None else trips
+            flag = True if never is False else here.emit(ne, rounds, literal(0))
             known += [(flag, out, out.atom)] if not slots[k].outside.chain else []
             unknown += [out] if slots[k].outside.chain else []
         elif (source := _source_of_row(loop, staged, out)) is not None:
@@ -242,10 +243,6 @@ def _ran_never(here: Session, loop: Loop, trips: Atom | None) -> Any:
         return loop.length == 0
     assert loop.length is not None
     return False if here.facts.less(0, loop.length) else here.emit(eq, here.dim_atom(loop.length), literal(0))
-
-
-def _ran(here: Session, loop: Loop, trips: Atom | None) -> Atom:
-    return here.emit(ne, trips if trips is not None else here.dim_atom(loop.length), literal(0))
 
 
 def refuse_kept(here: Session, work: Pass, body: Region, dirty: set[int]) -> tuple[list[Box], list[StagedArray]]:

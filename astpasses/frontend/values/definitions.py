@@ -56,7 +56,10 @@ class ClassState:
         return (
             len(bases) == len(self.bases)
             and all(map(_is, bases, self.bases))
-            and all(_same_members(_members(base), then) for base, then in zip(bases, self.members))
+            and all(
+                now.keys() == then.keys() and all(now[name] is value for name, value in then.items())
+                for now, then in zip(map(_members, bases), self.members)
+            )
         )
 
 
@@ -72,10 +75,6 @@ def bound_function(found: Any) -> Any:
 
 def _members(base: type) -> dict[str, Any]:
     return {name: value for name, value in base.__dict__.items() if not isinstance(value, _DATA)}
-
-
-def _same_members(now: dict[str, Any], then: dict[str, Any]) -> bool:
-    return now.keys() == then.keys() and all(now[name] is value for name, value in then.items())
 
 
 def _is(a: Any, b: Any) -> bool:
