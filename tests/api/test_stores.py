@@ -86,3 +86,19 @@ def test_a_program_for_one_array_given_twice_that_changes_nothing_serves_no_two_
             assert (got is None) == (want is None)
             if want is not None:
                 np.testing.assert_array_equal(got, want)
+
+
+def restored(a, b):
+    before = a.copy()
+    a[:] = b * 2
+    seen = b.copy()
+    a[:] = before
+    return seen
+
+
+def test_a_store_that_is_undone_is_one_of_every_name_of_the_array():
+    x, y = np.ones(3), np.full(3, 2.0)
+    jitted = mp.jit(restored)
+    assert jitted(x, x).tolist() == [2.0, 2.0, 2.0] and x.tolist() == [1.0, 1.0, 1.0]
+    assert jitted(x, y).tolist() == [2.0, 2.0, 2.0] and jitted(y, y).tolist() == [4.0, 4.0, 4.0]
+    assert x.tolist() == [1.0, 1.0, 1.0] and y.tolist() == [2.0, 2.0, 2.0]

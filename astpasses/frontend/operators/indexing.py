@@ -447,6 +447,7 @@ def write_box(here: Session, box: Any, atom: Atom) -> None:
     rely_on_order(here, box)
     location = BoxLocation(box)
     here.journal.note(location)
+    box.stored = box.stored or atom is not box.atom
     location.write(atom)
     if box.phi is not None:
         box.phi.written(here, box)

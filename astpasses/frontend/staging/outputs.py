@@ -379,7 +379,7 @@ class Collector:
         first = next(
             old for where, old in self.here.journal.notes if isinstance(where, BoxLocation) and where.owner is box
         )
-        if box.atom is first:
+        if box.atom is first and not box.stored:  # what is restored was another array's meanwhile, if they are one
             return None
         index = self.add(box.atom).index
         contiguous = id(box) in self.here.layouts.contiguous

@@ -243,6 +243,7 @@ class Box:
         "first",
         "by_rows",
         "version",
+        "stored",
         "origin",
         "phi",
         "known",
@@ -255,7 +256,7 @@ class Box:
 
     def __init__(self, session: Session, atom: Atom, origin: Any = None):
         self.session, self.atom, self.version, self.origin = session, atom, 0, origin
-        self.first = atom
+        self.first, self.stored = atom, False
         self.by_rows: bool | None = None
         self.phi: Any = None
         self.known: np.ndarray | None = None
