@@ -29,7 +29,7 @@ from metaphrase.late import dataclass, field
 
 from .dependence import pinned
 from .names import Names
-from .nest import Buf, E, For, If, Index, Load, Map, Op, Stmt, Store, loaded, touched, walk
+from .nest import Buf, E, For, If, Index, Load, Map, Op, Stmt, Store, bound_inside, loaded, touched, walk
 from .rewrite import map_expression, map_statement
 from .target import Target
 
@@ -47,16 +47,21 @@ def columns_as_rows(block: tuple[Stmt, ...], names: Names, target: Target) -> tu
                 copies.append(made)
                 changed = _reading(changed, buf, copy, found.loops)
                 conditions += found.conditions(buf, target)
+            changed = _inside(changed, names, target)
             if conditions:
-                both = functools.reduce(lambda a, b: Op("and", (a, b), _BOOL), dict.fromkeys(conditions))
-                rows.append(If(both, (*copies, changed), (stmt,), stmt.span))
-                continue
-            rows += copies
-            stmt = changed
-        if stmt.blocks:
-            stmt = stmt.with_blocks(tuple(columns_as_rows(b, names, target) for b in stmt.blocks))
-        rows.append(stmt)
+                all_hold = functools.reduce(lambda a, b: Op("and", (a, b), _BOOL), dict.fromkeys(conditions))
+                rows.append(If(all_hold, (*copies, changed), (stmt,), stmt.span))
+            else:
+                rows += (*copies, changed)
+        else:
+            rows.append(_inside(stmt, names, target))
     return tuple(rows)
+
+
+def _inside(stmt: Stmt, names: Names, target: Target) -> Stmt:
+    if not stmt.blocks:
+        return stmt
+    return stmt.with_blocks(tuple(columns_as_rows(block, names, target) for block in stmt.blocks))
 
 
 _BOOL = np.dtype(bool)
@@ -75,6 +80,10 @@ class _Found:
         elements = product(buf.dims)
         rounds = [(count, target.vector_from) for count in self.innermost]
         return [(self.reads, target.reads_of_a_copy * elements), (target.copied, elements), *rounds]
+
+    def sizes(self, buf: Buf, target: Target) -> frozenset[str]:
+        """What the limits are made of."""
+        return frozenset().union(*(symbols(size) for limit in self.limits(buf, target) for size in limit))
 
     def conditions(self, buf: Buf, target: Target) -> list[E]:
         """What only the run can tell of it."""
@@ -97,7 +106,8 @@ def _worthwhile(nest: For, target: Target) -> dict[Buf, _Found]:
     changed = {b for s in walk((nest,)) for b in touched(s)}
     found: dict[Buf, _Found] = {}
     _search(nest, (), changed, found, target)
-    return {b: f for b, f in found.items() if f.pays(b, target)}
+    own = bound_inside(nest)  # sizes that are not known before the nest
+    return {b: f for b, f in found.items() if own.isdisjoint(f.sizes(b, target)) and f.pays(b, target)}
 
 
 def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[Buf, _Found], target: Target) -> None:
