@@ -5,6 +5,7 @@ import pytest
 from corpus import edges
 
 import metaphrase as mp
+from metaphrase.source import DTypeError
 
 X, NONE, I = np.array([3.0, 1.0, 2.0, 5.0, 4.0]), np.array([]), np.array([1, 2])
 
@@ -31,3 +32,15 @@ def test_refused_as_numpy_refuses(function, args):
         function(*args)
     with pytest.raises(ValueError):
         mp.jit(function)(*args)
+
+
+def test_an_empty_array_has_no_truth_value():
+    def told(x):
+        return 1.0 if x else 2.0
+
+    assert mp.jit(told)(np.ones(1)) == 1.0 and mp.jit(told)(np.zeros((1, 1))) == 2.0
+    for x in (np.zeros(0), np.zeros((1, 0))):
+        with pytest.raises(DTypeError, match="The truth value of an empty array is ambiguous"):
+            mp.jit(told)(x)
+    with pytest.raises(DTypeError, match="more than one element"):
+        mp.jit(told)(np.zeros(2))

@@ -60,8 +60,9 @@ def truth_atom(here: Session, value: Any) -> Atom:
     """`bool(value)` as a bool atom."""
     if isinstance(value, StagedArray):
         if any(d != 1 for d in value.type.dims):
+            what = "empty array" if 0 in value.type.dims else "array with more than one element"
             raise here.dtype_error(
-                "The truth value of an array with more than one element is ambiguous", remedy="use a.any() or a.all()"
+                f"The truth value of an {what} is ambiguous", remedy="use a.size, a.any() or a.all()"
             )
         atom = value.read()
         atom = here.emit(reshape, atom, shape=()) if atom.type.dims else atom
@@ -75,8 +76,6 @@ def static_truth(value: Any) -> bool | None:
     if isinstance(value, Number) and value.dim is not None and value._atom is None:
         facts = session().facts
         return True if facts.less(0, value.dim) else None
-    if isinstance(value, StagedArray) and value.ndim and value.type.dims[0] == 0 and value.ndim == 1:
-        return False
     value = _answered(value)
     if isinstance(value, Number) and value._atom in session().truths:
         return session().truths[value._atom]
