@@ -57,10 +57,9 @@ class Accepted:
 
     def __init__(self, text: str):
         nodes = ast.parse(f"({text},)" if text else "()", mode="eval").body.elts  # type: ignore[attr-defined]
-        self.text = text
         self.where = [c for node in nodes if _is_call(node, "Where") for c in node.args]
-        self.shown = [ast.unparse(node) for node in nodes if not _is_call(node, "Where")]
         self.takers = [_taker(node) for node in nodes if not _is_call(node, "Where")]
+        self.text = ", ".join(ast.unparse(_AsExported().visit(node)) for node in nodes)
 
     def fitted(self, call: Sequence[Any], names: Sequence[str]) -> tuple[list[Any], list[np.ndarray]]:
         """The arguments in these types, and the arrays among them. Raises Mismatch, whose path begins with a name."""
@@ -155,6 +154,13 @@ def owned(value: Any, arrays: Sequence[np.ndarray]) -> Any:
 
 def _is_call(node: ast.expr, name: str) -> Any:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+class _AsExported(ast.NodeTransformer):
+    """Types as they were exported, which do not say what is stored into."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        return node.args[0] if _is_call(node, "Out") else node
 
 
 def _taker(node: ast.expr) -> Taker:
