@@ -111,8 +111,12 @@ static inline MP_UNUSED int mp_end(mp_ctx *c) {
 static inline MP_UNUSED int64_t mp_times(int64_t a, int64_t b) {
     const int64_t most = (int64_t)1 << 60;
     int64_t product;
-    if (__builtin_expect(__builtin_mul_overflow(a, b, &product) || product > most, 0)) return most;
-    return product < 0 ? 0 : product; /* what a branch that is not taken would need: n - 3 elements of 2 */
+    return __builtin_expect(__builtin_mul_overflow(a, b, &product) || product > most, 0) ? most : product;
+}
+
+/* The bytes of so many elements; none of a negative number, which a branch that is not taken may ask for: n - 3 of 2. */
+static inline MP_UNUSED int64_t mp_bytes(int64_t count, int64_t size) {
+    return count < 0 ? 0 : mp_times(count, size);
 }
 
 #ifdef MP_RED_ZONES /* under the address sanitizer: what is behind the memory that was asked for is forbidden */

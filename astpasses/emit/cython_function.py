@@ -114,7 +114,11 @@ class FunctionWriter:
         if isinstance(total, int):
             return self.printer.whole_number(min(total * size, MOST_BYTES))
         dims = [d for d in (buf.dims if dims is None else dims) if d != 1]
-        return self.times([f for d in dims for f in self.factors(d)] + [str(size)])
+        factors = [f for d in dims for f in self.factors(d)]
+        if all(map(self.fn.facts.nonnegative, dims)):
+            return self.times([*factors, str(size)])
+        self.use("mp_bytes")
+        return f"mp_bytes({self.times(factors)}, {size})"
 
     def factors(self, dim: DimLike) -> list[str]:
         """What a size is the product of; the products of a sum are such as `times` makes."""

@@ -32,6 +32,7 @@ _FUNCTIONS = {
     "mp_end": "int mp_end(mp_ctx* c)",
     "mp_scratch": "void* mp_scratch(mp_ctx* c, i64 nbytes)",
     "mp_times": "i64 mp_times(i64 a, i64 b)",
+    "mp_bytes": "i64 mp_bytes(i64 count, i64 size)",
     "mp_grow": "void* mp_grow(mp_ctx* c, void* stack, i64* capacity, i64 needed)",
     "mp_room": "void* mp_room(mp_ctx* c, void* old, i64* room, i64 needed)",
     "mp_share": "int mp_share(mp_ctx* c, mp_part part, void** buffers, const i64* sizes, i64 parts)",
