@@ -58,9 +58,9 @@ def test_a_module_that_fails_is_one_error_at_its_line(capsys, tmp_path, what):
 def test_a_forgotten_ending_gets_a_hint(capsys, tmp_path, monkeypatch):
     (tmp_path / "small.py").write_text(SMALL)
     monkeypatch.chdir(tmp_path)
-    for place, hint in (("small", "did you mean small.py?"), (f"{tmp_path}/small", "small.py?")):
-        status, _, err = run(capsys, "compile", place, "--out", "out")
-        assert status == 2 and hint in err
+    status, _, err = run(capsys, "compile", f"{tmp_path}/small", "--out", "out")
+    assert status == 2 and "small.py?" in err
+    assert run(capsys, "compile", "small", "--out", "out")[0] == 0  # it is in the folder that one is in
     assert run(capsys, "show", "none:f")[2].strip() == "the module none can't be imported: there is none of this name"
 
 
@@ -151,7 +151,7 @@ def _on_a_disk(option: str, place: Path, environment: dict[str, str], *command: 
 FULL = {
     "a full disk": ("size=300k", False, "small can't be written: No space left on device"),
     "a read-only one": ("ro", False, "small can't be written: Read-only file system"),
-    "no room for a wheel": ("size=650k", False, "linux_x86_64.whl can't be written: No space left on device"),
+    "no room for a wheel": ("size=700k", False, "linux_x86_64.whl can't be written: No space left on device"),
     "no room for what is in the making": ("size=300k", True, "a wheel of small can't be made in"),
     "no room for pip": ("size=900k", True, "pip could not make a wheel of small: "),
 }
