@@ -151,7 +151,7 @@ def _on_a_disk(option: str, place: Path, environment: dict[str, str], *command: 
 FULL = {
     "a full disk": ("size=300k", False, "small can't be written: No space left on device"),
     "a read-only one": ("ro", False, "small can't be written: Read-only file system"),
-    "no room for a wheel": ("size=700k", False, "linux_x86_64.whl can't be written: No space left on device"),
+    "no room for a wheel": ("size=740k", False, "linux_x86_64.whl can't be written: No space left on device"),
     "no room for what is in the making": ("size=300k", True, "a wheel of small can't be made in"),
     "no room for pip": ("size=900k", True, "pip could not make a wheel of small: "),
 }
