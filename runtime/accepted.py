@@ -53,13 +53,19 @@ Taker = Callable[[Any, _Sizes], Any]
 
 
 class Accepted:
-    """The arguments that a text stands for."""
+    """The arguments that a text stands for. `shown`: what messages call them, unless it is the text."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, shown: str | None = None):
         nodes = ast.parse(f"({text},)" if text else "()", mode="eval").body.elts  # type: ignore[attr-defined]
         self.where = [c for node in nodes if _is_call(node, "Where") for c in node.args]
         self.takers = [_taker(node) for node in nodes if not _is_call(node, "Where")]
-        self.text = ", ".join(ast.unparse(_AsExported().visit(node)) for node in nodes)
+        self._nodes, self._shown = nodes, shown
+
+    def shown(self) -> str:
+        """For messages, which do not say what is stored into."""
+        if self._shown is None:
+            self._shown = ", ".join(ast.unparse(_AsExported().visit(node)) for node in self._nodes)
+        return self._shown
 
     def fitted(self, call: Sequence[Any], names: Sequence[str]) -> tuple[list[Any], list[np.ndarray]]:
         """The arguments in these types, and the arrays among them. Raises Mismatch, whose path begins with a name."""
@@ -92,7 +98,7 @@ def refusal(
             one.fitted(call, parameters)
         except Mismatch as problem:
             problems.append(problem)
-    text = f"{name} was {made} for {' and '.join(dict.fromkeys(f'({one.text})' for one in accepted))}"
+    text = f"{name} was {made} for {' and '.join(dict.fromkeys(f'({one.shown()})' for one in accepted))}"
     text += f", and is called with ({', '.join(map(described, call))})"
     if not problems:
         return TypeError(text)
@@ -157,8 +163,6 @@ def _is_call(node: ast.expr, name: str) -> Any:
 
 
 class _AsExported(ast.NodeTransformer):
-    """Types as they were exported, which do not say what is stored into."""
-
     def visit_Call(self, node: ast.Call) -> ast.expr:
         return node.args[0] if _is_call(node, "Out") else node
 

@@ -103,7 +103,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.process_of = os.getpid()
-        self.lock = lock()
+        self.lock, self.is_asked = lock(), False
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-P", _TRANSLATOR],
             stdin=subprocess.PIPE,
@@ -135,12 +135,19 @@ class _Worker:
     def ask(self, text: str, whole: bool, name: str) -> dict[str, str]:
         """The worker's answer; OSError or ValueError when it is gone."""
         with self.lock:
+            if (
+                self.is_asked
+            ):  # by this thread, in whose midst a signal handler asks: the next answer is not the handler's
+                raise OSError("the translating process is at work for the call that a signal interrupts")
+            self.is_asked = True
             try:
                 self._write({"text": text, "whole": whole, "name": name})
                 line = self._read()
             except BaseException:
                 self.process.kill()  # after Ctrl-C the next answer would be this one
                 raise
+            finally:
+                self.is_asked = False
         if not line:
             raise OSError("the translating process ended")
         return json.loads(line)

@@ -180,9 +180,7 @@ class _Function:
 
     def _accepted(self, plan: Plan) -> Accepted:
         """The types that a plan is for; messages show what was exported."""
-        accepted = Accepted(signature_text(plan.entry(0), len(self._names())))
-        accepted.text = plan.title[1:-1]
-        return accepted
+        return Accepted(signature_text(plan.entry(0), len(self._names())), shown=plan.title[1:-1])
 
     def refuse_staging(self, args: tuple, kwargs: dict) -> Any:
         raise TypeError(f"{self.name} of {self.module.name} is compiled: it has no source to translate")

@@ -179,9 +179,8 @@ class _Sharing:
         shared = self.cut(loop, roles, length, parts)
         conditions = [Op("lt", (Index(work), Index(limit)), np.dtype(bool)) for work, limit in large]
         if not isinstance(parts, int) and self.several(roles):
-            conditions.append(
-                Op("gt", (Index(loop.extent), Index(length)), np.dtype(bool))
-            )  # one part needs no sums of its own
+            # One part needs no sums of its own.
+            conditions.append(Op("gt", (Index(loop.extent), Index(length)), np.dtype(bool)))
         for condition in conditions:
             shared = [If(condition, tuple(shared), (loop,), loop.span)]
         return [*rows, *shared]

@@ -167,9 +167,8 @@ class Memo:
         served a call like it before, then all."""
         rows = self.table.get(call.key, [])
         row = next((row for row in rows[:TRIED_FIRST] if row.fits(call)), None)
-        last = next((row.made for row in rows if isinstance(row.made, Program)), None)
-        if row is None and len(rows) > TRIED_FIRST and last is not None:
-            like = self._like(call, last)
+        if row is None and len(rows) > TRIED_FIRST:
+            like = self._like(call, rows)
             row = self.known.get(like)
             if row is None or not row.fits(call):
                 row = next((row for row in rows[TRIED_FIRST:] if row.fits(call)), None)
@@ -181,8 +180,12 @@ class Memo:
             row.used = dispatch.next_moment()
         return row
 
-    def _like(self, call: Call, last: Program) -> Hashable:
-        """Equal for two calls that a program such as `last` serves, as far as arguments and captured values tell."""
+    def _like(self, call: Call, rows: Sequence[Specialisation]) -> Hashable:
+        """Equal for two calls that one of `rows` serves, as far as arguments and captured values tell; what programs
+        found on disk look at is not known."""
+        last = next((row.made for row in rows if isinstance(row.made, Program)), None)
+        if last is None:
+            return call.key, call.dims
         pinned = [
             static_key(value)
             for leaf, value, spec in zip(last.leaves, call.leaves, call.specs)

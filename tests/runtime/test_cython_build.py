@@ -259,3 +259,20 @@ def test_parts_have_the_name_of_the_program_too(text_of):
     answer = cython_build.translate(text_of("(<double*>buffers[0])[0] = part_0(sizes[0])\nreturn 0", head), "f")
     assert "= mp_py_f_part_0((" in answer["c"] and "int mp_py_f_entry(" in answer["c"]
     assert "__pyx_f_" not in answer["c"]
+
+
+def test_a_signal_handler_that_translates_in_the_midst_of_a_translation_gets_its_own(monkeypatch):
+    """The translating process answers in order: who asked first would be given the other one's text."""
+    texts = [cython_translate.WARM_TEXT, cython_translate.WARM_TEXT.replace("* 2.0", "* 3.0")]
+    alone = [cython_build.translate(text, "f")["c"] for text in texts]
+    worker, inner = cython_build._start_worker(), []
+    read = worker._read
+
+    def interrupted():
+        if not inner:
+            inner.append(cython_build.translate(texts[1], "f")["c"])
+        return read()
+
+    monkeypatch.setattr(worker, "_read", interrupted)
+    assert cython_build.translate(texts[0], "f")["c"] == alone[0] and inner == [alone[1]] and alone[0] != alone[1]
+    assert worker.alive() and cython_build.translate(texts[1], "f")["c"] == alone[1]

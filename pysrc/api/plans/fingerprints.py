@@ -208,7 +208,7 @@ def callable_fingerprint(function: Any, around: tuple[int, ...] = ()) -> str:
     """Of a function that is transformed: its code and default values, the transformations around it, and its own
     derivative rules, which may hold the function itself: `around` are the objects that it is in."""
     if isinstance(function, Dispatcher):
-        jitted = getattr(function, "jitted", None)
+        jitted = jitted_of(function)
         if jitted is None:
             raise NotPortable("a dispatcher")
         return f"jit({callable_fingerprint(jitted.fun, around)}, {jitted.static!r})"
@@ -380,25 +380,24 @@ def _array(value: np.ndarray) -> str:
     return f"array {value.dtype.str} {value.shape} {digest}"
 
 
-def own_functions(function: Any) -> list[types.FunctionType]:
-    """The functions that a user handed to transformations, outermost first."""
+def _handed(function: Any) -> Any:
+    """What a user handed to transformations, inside of partials."""
     function = jitted_of(function) or function
     if isinstance(function, Transformed):
-        return own_functions(function.fun)
-    if isinstance(function, functools.partial):
-        return own_functions(function.func)
-    function = inspect.unwrap(function)
+        return _handed(function.fun)
+    return _handed(function.func) if isinstance(function, functools.partial) else function
+
+
+def own_functions(function: Any) -> list[types.FunctionType]:
+    """The function that a user handed to transformations, if it is one of Python's."""
+    function = inspect.unwrap(_handed(function))
     function = getattr(function, "__func__", function)
     return [function] if isinstance(function, types.FunctionType) else []
 
 
 def bound_objects(function: Any) -> list[Any]:
-    """What the methods that a user handed to transformations are bound to."""
-    function = jitted_of(function) or function
-    if isinstance(function, Transformed):
-        return bound_objects(function.fun)
-    if isinstance(function, functools.partial):
-        return bound_objects(function.func)
+    """What a method that a user handed to transformations is bound to, if that is no class."""
+    function = _handed(function)
     bound = isinstance(function, types.MethodType) and not isinstance(function.__self__, type)
     return [function.__self__] if bound else []
 

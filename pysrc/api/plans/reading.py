@@ -49,17 +49,9 @@ class _Reader(Reader):
 
     def words(self) -> dict[str, Any]:
         readers = (Contents, Items, Presence, SameObject, Structure, Value, GlobalSource, CellSource, ObjectSource)
-        methods: tuple[Callable[..., Any], ...] = (
-            self.Own,
-            self.Self,
-            self.Here,
-            self.Given,
-            self.Module,
-            self.Named,
-            self.At,
-        )
+        methods: tuple[Callable[..., Any], ...] = (self.Own, self.Self, self.Here, self.Given, self.Module, self.Named)
         methods += (self.Sources, self.FileOf, self.CellOf, self.Globals, self.Cell, self.Keys, self.Member)
-        methods += (self.Names, self.Guard)
+        methods += (self.Names, self.Guard, self.At)
         words = {kind.__name__: kind for kind in (*readers, ItemSource, AttributeSource)}
         return super().words() | words | {method.__name__: method for method in methods}
 
