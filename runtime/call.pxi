@@ -178,8 +178,25 @@ cdef int fail(int status, Call* call, object raise_site, str name) except -1:
     raise SystemError(f"{name} returned the unknown status {status}")
 
 
+cdef object run_launch(CompiledEntry entry, Frame* frame):
+    """What another processor makes of the objects of a matched frame."""
+    cdef Plan* plan = &entry.plan
+    cdef Py_ssize_t index
+    values = tuple([<object>frame.objects[plan.parameter_node[index]] for index in range(plan.parameters)])
+    results = <tuple?>entry.launch(values, tuple([frame.sizes[index] for index in range(plan.symbols)]))
+    if len(results) != plan.results:
+        raise SystemError(f"{entry.name} gave {len(results)} results, not {plan.results}")
+    for index in range(plan.results):
+        value = results[index]
+        Py_INCREF(value)
+        frame.made[index] = <PyObject*>value
+    return build_output(&plan.output, plan, frame)
+
+
 cdef object run(CompiledEntry entry, Frame* frame):
     """Call the program of a matched frame and build the output."""
+    if entry.launch is not None:
+        return run_launch(entry, frame)
     cdef Plan* plan = &entry.plan
     cdef Call call
     cdef int status

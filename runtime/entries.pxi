@@ -23,7 +23,7 @@ cdef class CompiledEntry:
     cdef readonly object entry               # the description
     cdef readonly str name
     cdef tuple callbacks
-    cdef object finish, raise_site
+    cdef object finish, raise_site, launch
     cdef readonly int64_t used               # what `moment` was when it last served a call
 
     def __cinit__(self, entry):
@@ -31,6 +31,7 @@ cdef class CompiledEntry:
         self.memory = Memory()
         self.entry, self.name = entry, entry.name
         self.callbacks, self.finish, self.raise_site = tuple(entry.callbacks), entry.finish, entry.raise_site
+        self.launch = entry.launch
         compiler.memory, compiler.plan, compiler.entry = self.memory, &self.plan, entry
         compiler.compile()
         if entry.uses_blas:

@@ -88,6 +88,16 @@ class ArrayLeaf:
 
 
 @dataclass(frozen=True, eq=False)
+class DeviceLeaf:
+    """An array of exactly the class `kind`, CuPy's, that lies on this GPU; for entries with a `launch`."""
+
+    kind: type
+    dtype: Any
+    dims: tuple[Any, ...]
+    device: int
+
+
+@dataclass(frozen=True, eq=False)
 class ScalarLeaf:
     """A NumPy scalar of this dtype."""
 
@@ -165,7 +175,7 @@ class Node:
     children: tuple[Tree, ...]
 
 
-Leaf = ArrayLeaf | ScalarLeaf | NumberLeaf | SizeLeaf | StaticLeaf | AnyLeaf
+Leaf = ArrayLeaf | DeviceLeaf | ScalarLeaf | NumberLeaf | SizeLeaf | StaticLeaf | AnyLeaf
 Tree = Leaf | Sequence | Dictionary | Record | Node
 
 
@@ -306,6 +316,8 @@ class Entry:
     # raise_site(site, iteration, 16 values) raises what the site stands for: errors.SiteTable.raise_site.
     raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None
     callbacks: tuple[CallbackSite, ...] = ()
+    # launch(parameters' objects, sizes) -> the results' objects, in the place of a program at `address`, which is 0.
+    launch: Callable[[tuple, tuple], tuple] | None = None
     uses_blas: bool = False
     uses_fourier: bool = False
     name: str = "entry"
@@ -344,8 +356,8 @@ def _place(source: Source) -> tuple:
 
 
 def _form(tree: Tree) -> tuple:
-    if isinstance(tree, ArrayLeaf):
-        return "array", tuple(isinstance(dim, int) for dim in tree.dims)
+    if isinstance(tree, (ArrayLeaf, DeviceLeaf)):
+        return type(tree), tuple(isinstance(dim, int) for dim in tree.dims)
     if isinstance(tree, SizeLeaf):
         return "size", isinstance(tree.dim, int)
     if isinstance(tree, StaticLeaf):

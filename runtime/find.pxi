@@ -78,6 +78,12 @@ cdef int add_node(Number* sum, NodePlan* node, PyObject* value, Frame* frame) ex
         for axis in range(node.rank):
             if node.dims[axis].kind == DIM_CONSTANT:
                 sum[0] = mixed(sum[0], <Number>mp_dims(value)[axis])
+    elif node.kind == NODE_DEVICE:
+        if <PyObject*>Py_TYPE(value) != node.type or len((<object>value).shape) != node.rank:
+            return 0
+        for axis in range(node.rank):
+            if node.dims[axis].kind == DIM_CONSTANT:
+                sum[0] = mixed(sum[0], <Number>(<object>value).shape[axis])
     elif node.kind == NODE_SIZE:
         if node.dims.kind == DIM_CONSTANT:
             add_value(sum, value)

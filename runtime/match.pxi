@@ -96,6 +96,25 @@ cdef inline int match_array(NodePlan* node, PyObject* value, Frame* frame) excep
     return 1
 
 
+cdef int match_device(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    """An array of a GPU: what Python's attributes say of it."""
+    cdef Py_ssize_t axis
+    if <PyObject*>Py_TYPE(value) != node.type:
+        return 0
+    hold(frame, value)
+    array = <object>value
+    cdef tuple shape = array.shape
+    dtype = array.dtype
+    if PyTuple_GET_SIZE(shape) != node.rank or array.device.id != node.device:
+        return 0
+    if <PyObject*>dtype != node.value and not PyArray_EquivTypes(<PyObject*>dtype, node.value):
+        return 0
+    for axis in range(node.rank):
+        if not match_dim(&node.dims[axis], shape[axis], frame.sizes):
+            return 0
+    return 1
+
+
 cdef bint strides_descend(PyObject* value) noexcept:
     """Whether the elements lie row after row, perhaps with gaps; those of no array do."""
     cdef int axis
@@ -187,6 +206,8 @@ cdef int match_node(NodePlan* node, PyObject* value, Frame* frame) except -1:
     frame.objects[node.number] = value
     if node.kind == NODE_ARRAY:
         return match_array(node, value, frame)
+    if node.kind == NODE_DEVICE:
+        return match_device(node, value, frame)
     if node.returned:
         hold(frame, value)
     if node.kind == NODE_FLOAT or node.kind == NODE_COMPLEX or node.kind == NODE_BOOL:

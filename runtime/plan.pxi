@@ -4,7 +4,7 @@
 # that they point to is kept alive by its list `owned`. Example: `compiled = CompiledEntry(Entry(...))`.
 
 cdef enum NodeKind:
-    NODE_ARRAY, NODE_SCALAR, NODE_FLOAT, NODE_INT, NODE_BOOL, NODE_COMPLEX, NODE_SIZE, NODE_STATIC, NODE_ANY
+    NODE_ARRAY, NODE_DEVICE, NODE_SCALAR, NODE_FLOAT, NODE_INT, NODE_BOOL, NODE_COMPLEX, NODE_SIZE, NODE_STATIC, NODE_ANY
     NODE_TUPLE, NODE_LIST, NODE_DICT, NODE_RECORD, NODE_CUSTOM, NODE_RESULT, NODE_ARGUMENT
 
 cdef enum SourceKind:
@@ -14,7 +14,7 @@ cdef enum DimKind:
     DIM_CONSTANT, DIM_BIND, DIM_CHECK
 
 cdef enum Form:
-    FORM_ARRAY, FORM_SCALAR, FORM_PYTHON, FORM_RUNTIME
+    FORM_ARRAY, FORM_SCALAR, FORM_PYTHON, FORM_RUNTIME, FORM_LAUNCHED
 
 cdef struct Program:                         # postfix, runtime/entry.py
     int64_t* code
@@ -32,12 +32,13 @@ cdef struct NodePlan:
     int slot                                 # place of a scalar's bytes
     int rank
     int element                              # result or node number that an output names
+    int device                               # of an array of a GPU: which one
     bint written
     bint descends                            # an array: whether its strides must descend
     bint returned                            # an output names it: held until then
     bint plain_dtype                         # PyArray_ScalarAsCtype knows it
     PyObject* type                           # type, or descr of an array or scalar
-    PyObject* value                          # static value, auxiliary data
+    PyObject* value                          # static value, auxiliary data, dtype of a GPU's array
     PyObject* same                            # of a static value: whether another object can stand for it
     bint asked                               # whether the object itself must be asked too
     PyObject* key                            # gives the same for all objects that can stand for each other
@@ -177,7 +178,7 @@ cdef class Compiler:
         self.bound, self.numbers = set(), {}
         self.parameters = {id(leaf): index for index, leaf in enumerate(entry.parameters)}
         self.written = {id(write.leaf) for write in entry.writes}
-        if not entry.address:
+        if not entry.address and entry.launch is None:
             raise ValueError(f"the entry {entry.name} has no address")
         plan.address = <mp_entry><size_t>entry.address
         plan.parameters, plan.symbols = len(entry.parameters), len(entry.symbols)
@@ -251,6 +252,9 @@ cdef class Compiler:
             result = &plan.result[index]
             result.descr = self.memory.own(np.dtype(description.dtype))
             result.written_from = result.buffer = -1
+            if entry.launch is not None:
+                result.form = FORM_LAUNCHED
+                continue
             result.slot = <int>plan.slots
             plan.slots += 1
             if isinstance(description, descriptions.RunTime):
@@ -390,6 +394,12 @@ cdef class Compiler:
             plan.dims = <DimPlan*>self.memory.take(plan.rank * sizeof(DimPlan))
             for axis in range(plan.rank):
                 self.dim(tree.dims[axis], &plan.dims[axis])
+        elif isinstance(tree, descriptions.DeviceLeaf):
+            plan.kind, plan.type, plan.value = NODE_DEVICE, self.memory.own(tree.kind), self.memory.own(np.dtype(tree.dtype))
+            plan.rank, plan.device = len(tree.dims), tree.device
+            plan.dims = <DimPlan*>self.memory.take(plan.rank * sizeof(DimPlan))
+            for axis in range(plan.rank):
+                self.dim(tree.dims[axis], &plan.dims[axis])
         elif isinstance(tree, descriptions.ScalarLeaf):
             dtype = np.dtype(tree.dtype)
             self.memory.own(dtype)
@@ -413,7 +423,7 @@ cdef class Compiler:
             return False
         if plan.kind in (NODE_STATIC, NODE_ANY) and plan.buffer >= 0:
             raise ValueError(f"{tree} of {self.entry.name} is no number or array, so it can't be a parameter")
-        if plan.buffer >= 0 and plan.kind != NODE_ARRAY:
+        if plan.buffer >= 0 and plan.kind != NODE_ARRAY and plan.kind != NODE_DEVICE:
             plan.slot = <int>self.plan.slots
             self.plan.slots += 1
         return True

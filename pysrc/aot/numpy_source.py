@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..api.arguments import Spec
-from ..api.compile import Compiled, size_names
+from ..api.compile import Compiled
+from ..api.entry import size_names
 from ..api.plans.modules import refused, written_defaults
 from ..api.program import Program
 from ..api.text import documentation, numpy_module

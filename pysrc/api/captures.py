@@ -29,6 +29,7 @@ from ..astpasses.frontend import (
     structure,
 )
 from ..core.array_classes import is_on_device
+from ..core.types import Array
 from ..exceptions import Room
 from ..late import dataclass
 from ..runtime import entry as abi
@@ -145,18 +146,18 @@ def entry_source(source: Any) -> Any:
 
 def capture_roots(program: Program, function: Function) -> list[tuple[Any, abi.Leaf]]:
     """(source, leaf) for each capture."""
-    out: list[tuple[Any, abi.Leaf]] = []
-    for capture, param in zip(program.captures, function.params):
-        python = capture.python if isinstance(capture, NumberSource) else None
-        leaf: abi.Leaf
-        if python is not None:
-            leaf = abi.NumberLeaf(python)
-        elif isinstance(read_capture(capture), np.ndarray):
-            leaf = abi.ArrayLeaf(param.type.dtype, param.type.dims)
-        else:
-            leaf = abi.ScalarLeaf(param.type.dtype)
-        out.append((entry_source(capture), leaf))
-    return out
+    return [(entry_source(c), capture_leaf(c, param.type)) for c, param in zip(program.captures, function.params)]
+
+
+def capture_leaf(capture: Any, type_: Array) -> abi.Leaf:
+    """What a captured value of a type is matched by."""
+    python = capture.python if isinstance(capture, NumberSource) else None
+    if python is not None:
+        return abi.NumberLeaf(python)
+    value = read_capture(capture)
+    if isinstance(value, np.ndarray) or is_on_device(value):
+        return abi.ArrayLeaf(type_.dtype, type_.dims)
+    return abi.ScalarLeaf(type_.dtype)
 
 
 def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[abi.Compare, ...]]:
@@ -240,6 +241,7 @@ class SameObject(Value):
 
 __all__ = [
     "capture_key",
+    "capture_leaf",
     "read_capture",
     "rooms_of",
     "captures_fit",

@@ -11,15 +11,15 @@ Example:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from ..astpasses.frontend import Source
-from ..core.dims import DimLike, product, symbols
-from ..core.types import Array, type_symbols
+from ..core.dims import DimLike, product
+from ..core.types import Array
 from ..late import dataclass, field
 from ..pipeline import finished, loops, native
 from ..runtime import dispatch
@@ -32,10 +32,10 @@ from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
 from .captures import capture_roots, entry_guards, entry_source, rooms_of
-from .entry import leaf_of, output_of, result_of, static_leaf, tree_of, work_of
+from .entry import call_roots, leaf_of, output_of, result_of, size_names, slot_output, static_leaf, work_of
 from .execute import finish
 from .nonfinite import looked_at
-from .program import Captured, Fixed, Program, Same, Slot, caller_span
+from .program import Fixed, Program, caller_span
 from .saved import save
 from .staging import out_structs, slot_of
 from .tracebacks import user_frames
@@ -124,28 +124,7 @@ class Compiled:
         """Serves the user's calls directly; None for a program that writes to containers it is given."""
         if not all(map(_is_direct, self.program.writes)):
             return None
-        args, kwargs = structure.children()
-        leaves = iter(self.leaf_entries)
-        names = (kwargs.node_data() or (dict, ()))[1]
-        if jit.dispatcher.parameters is None:  # the dispatcher's tuple is (args, kwargs)
-            whole = [self._argument(k, child, leaves, jit) for k, child in enumerate(args.children())]
-            keywords = [self._argument(name, child, leaves, jit) for name, child in zip(names, kwargs.children())]
-            given = list(zip(names, keywords))
-            if jit.in_order:
-                given = [given[names.index(name)] for name in getattr(names, "order", names)]
-            mapping = abi.Dictionary(
-                tuple(name for name, _ in given), tuple(tree for _, tree in given), ordered=jit.in_order
-            )
-            roots = [abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))), abi.Root(abi.Position(1), mapping)]
-        else:
-            roots = [
-                abi.Root(abi.Position(k), self._argument(k, child, leaves, jit))
-                for k, child in enumerate(args.children())
-            ]
-            roots += [
-                abi.Root(abi.Position(jit.dispatcher.parameters.index(name)), self._argument(name, child, leaves, jit))
-                for name, child in zip(names, kwargs.children())
-            ]
+        roots = call_roots(structure, self.leaf_entries, jit.dispatcher.parameters, jit.static, jit.in_order)
         captures = capture_roots(self.program, self.function)
         roots += [abi.Root(source, leaf) for source, leaf in captures]
         guards, comparisons = entry_guards(self.program.guards)
@@ -174,35 +153,15 @@ class Compiled:
             **self._common(),
         )
 
-    def _argument(self, which: int | str, structure: PyTreeDef, leaves: Iterator[Any], jit: Jit) -> Any:
-        return next(leaves) if which in jit.static else tree_of(structure, leaves)
-
     def _store(self, write: Any, captures: Sequence[Any]) -> abi.Store:
         value = output_of(write.tree, iter([self._slot(slot_of(o), captures) for o in write.outputs]))
         return abi.Store(entry_source(write.target), write.key, value, item=write.kind == "item")
 
     def _slot(self, slot: Any, captures: Sequence[Any]) -> Any:
-        if isinstance(slot, Slot):
-            return abi.Result(slot.index)
-        if isinstance(slot, Same):
-            return abi.Argument(self.leaf_entries[slot.leaf])
-        if isinstance(slot, Captured):
-            return abi.Argument(captures[slot.index])
-        return abi.Constant(slot.value)
+        return slot_output(slot, self.leaf_entries, captures)
 
     def finish(self, call: Call, results: Sequence[Any]) -> Any:
         return finish(self.program, call, results)
-
-
-def size_names(function: Any) -> list[str]:
-    """The sizes of a program's parameters, in the order in which a call tells them."""
-    names: list[str] = []
-    for param in function.params:
-        for dim in param.type.dims:
-            names += [s for s in sorted(_symbols_of(dim)) if s not in names]
-        if param.type.value is not None:
-            names += [s for s in sorted(type_symbols(param.type)) if s not in names]
-    return names
 
 
 def compile_program(
@@ -242,10 +201,6 @@ def _is_direct(write: Any) -> bool:
     if write.kind in _STORES:
         return isinstance(write.target, Source)
     return write.kind in ("argument", "capture")
-
-
-def _symbols_of(dim: Any) -> frozenset[str]:
-    return frozenset() if isinstance(dim, int) else symbols(dim)
 
 
 class FlatRunner:

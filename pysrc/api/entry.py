@@ -9,14 +9,15 @@ In: structures and specs of the arguments, a finished Function, its library. Out
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.dims import Dim, DimLike, product, symbols
-from ..core.types import Array
+from ..core.dims import Dim, DimLike, product, symbols, symbols_of
+from ..core.types import Array, type_symbols
 from ..runtime import entry as abi
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
+from .program import Captured, Same, Slot
 from .statics import comparison, is_changeable, static_key
 
 if TYPE_CHECKING:
@@ -62,6 +63,55 @@ def tree_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:
     if issubclass(cls, tuple):
         return abi.Record(cls, children)
     return abi.Node(cls, flattener(structure.kind.flatten), structure.kind.unflatten, metadata, children)
+
+
+def call_roots(
+    structure: PyTreeDef,
+    entries: Sequence[Any],
+    parameters: Sequence[str] | None,
+    static: Sequence[int | str],
+    in_order: bool,
+) -> list[abi.Root]:
+    """Where a call's arguments stand in the dispatcher's tuple, and their trees. `structure`: of (args, kwargs), whose
+    leaves are matched by `entries`. `parameters`: the dispatcher's. `static`: arguments that are one leaf each.
+    `in_order`: whether the order of keywords is part of the call."""
+    leaves = iter(entries)
+
+    def argument(which: int | str, tree: PyTreeDef) -> Any:
+        return next(leaves) if which in static else tree_of(tree, leaves)
+
+    args, kwargs = structure.children()
+    names = (kwargs.node_data() or (dict, ()))[1]
+    positional = [argument(k, child) for k, child in enumerate(args.children())]
+    keywords = {name: argument(name, child) for name, child in zip(names, kwargs.children())}
+    if parameters is not None:
+        roots = [abi.Root(abi.Position(k), tree) for k, tree in enumerate(positional)]
+        return roots + [abi.Root(abi.Position(parameters.index(name)), tree) for name, tree in keywords.items()]
+    order = getattr(names, "order", names) if in_order else names  # the dispatcher's tuple is (args, kwargs)
+    mapping = abi.Dictionary(tuple(order), tuple(keywords[name] for name in order), ordered=in_order)
+    return [abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(positional))), abi.Root(abi.Position(1), mapping)]
+
+
+def slot_output(slot: Any, leaves: Sequence[Any], captures: Sequence[Any]) -> Any:
+    """A slot of a program's output, in the dispatcher's terms."""
+    if isinstance(slot, Slot):
+        return abi.Result(slot.index)
+    if isinstance(slot, Same):
+        return abi.Argument(leaves[slot.leaf])
+    if isinstance(slot, Captured):
+        return abi.Argument(captures[slot.index])
+    return abi.Constant(slot.value)
+
+
+def size_names(function: Function) -> list[str]:
+    """The sizes of a program's parameters, in the order in which a call tells them."""
+    names: list[str] = []
+    for param in function.params:
+        for dim in param.type.dims:
+            names += [s for s in sorted(symbols_of((dim,))) if s not in names]
+        if param.type.value is not None:
+            names += [s for s in sorted(type_symbols(param.type)) if s not in names]
+    return names
 
 
 def output_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:
@@ -112,4 +162,15 @@ def work_of(function: Function, known: frozenset[str]) -> DimLike:
     return total
 
 
-__all__ = ["leaf_of", "static_leaf", "tree_of", "flattener", "output_of", "result_of", "work_of"]
+__all__ = [
+    "call_roots",
+    "flattener",
+    "leaf_of",
+    "output_of",
+    "result_of",
+    "size_names",
+    "slot_output",
+    "static_leaf",
+    "tree_of",
+    "work_of",
+]

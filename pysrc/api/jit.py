@@ -189,6 +189,8 @@ class Jit(Transformed):
         text = _types_text(specs, program)
         made = self._on_gpu(program, call, dims, least)
         if made is not None:
+            entry = made.extra["gpu"].entry(self, call, specs, least)
+            made.entry = None if entry is None else self.dispatcher.add(entry)
             self._sign(made, f"({text})")
             return made
         if config.native and config.tier == "background":

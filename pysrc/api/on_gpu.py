@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,18 +24,24 @@ from ..core.ir import Function
 from ..core.types import Array
 from ..exceptions import ListFull
 from ..pipeline import cuda, finished
+from ..runtime import entry as abi
 from ..runtime.cuda import CheckFailed
 from ..runtime.cuda_load import loaded
 from ..runtime.devices import Device, copying, device_of, using
 from ..runtime.plans import callbacks_of, raiser, site_table
 from ..tree_util import PyTreeDef, tree_map
 from . import memory as memory
-from .arguments import Call, Dims
-from .captures import read_capture, rooms_of
+from .arguments import Call, Dims, Spec
+from .captures import capture_leaf, entry_guards, entry_source, read_capture, rooms_of
+from .entry import call_roots, leaf_of, output_of, size_names, slot_output, static_leaf
 from .execute import Specialisation
 from .placement import fetched
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .staging import slot_of
+from .tracebacks import user_frames
+
+if TYPE_CHECKING:
+    from .jit import Jit
 
 
 def gpu_specialisation(
@@ -50,6 +56,9 @@ def gpu_specialisation(
     names of arguments that nobody reads after the call."""
     runner = Runner(program, device, names, donated)
     return Specialisation(dims, program, runner, {"gpu": runner, "text": runner.emitted.text}, least, device=device)
+
+
+MOST_NUMBERS = 256  # that lie on the device for later calls
 
 
 class Runner:
@@ -68,7 +77,9 @@ class Runner:
         self.labels = [f"the captured {capture}" for capture in program.captures]
         labels = leaf_labels(program.structure, names)
         self.labels += [labels[position] for position in memory.leaf_positions(program)]
+        self.numbers: dict[tuple, Any] = {}  # on the device, by their bytes: a step's size is given again and again
         with using(device) as cupy:
+            self.cupy, self.current = cupy, cupy.cuda.Device(device.id)
             self.loaded = loaded(cupy, device, self.emitted)
 
     def __call__(self, call: Call, captures: Sequence[Any] | None = None) -> Any:
@@ -88,6 +99,11 @@ class Runner:
             self._taken(cupy, value, param.type, label, sizes)
             for value, param, label in zip(given, self.function.params, self.labels, strict=True)
         ]
+        results = self._results(arrays, sizes)
+        return _Output(cupy, self, call, held, arrays, results).whole()
+
+    def _results(self, arrays: list[Any], sizes: dict[str, int]) -> list[Any]:
+        """What the program gives for arrays of the device, as the user sees it."""
         for k in self.gifts:  # one that is given twice is no gift
             if any(_overlap(arrays[k], other) for j, other in enumerate(arrays) if j != k):
                 arrays[k] = arrays[k].copy()
@@ -98,10 +114,7 @@ class Runner:
             failed = stopped
         if failed is not None:  # out of the handler: the user's error has no context of ours
             self.raise_site(failed.site, 0, failed.values)
-        results = [
-            self._result(*one, sizes) for one in zip(made, self.program.forms, self.function.results, strict=True)
-        ]
-        return _Output(cupy, self, call, held, arrays, results).whole()
+        return [self._result(*one, sizes) for one in zip(made, self.program.forms, self.function.results, strict=True)]
 
     def _taken(self, cupy: Any, value: Any, type_: Array, label: str, sizes: dict[str, int]) -> Any:
         """An argument as the program takes it: on the device, row after row, with one element for rank 0."""
@@ -114,9 +127,18 @@ class Runner:
             host = np.asarray(value, type_.dtype)
             if not label.startswith("the captured") or host.ndim:
                 copying("host_to_device", lambda: f"{label} ({host.dtype}{list(host.shape)}) to {self.device}")
-            array = cupy.asarray(np.ascontiguousarray(host))
+            array = self._number(cupy, host) if not host.ndim else cupy.asarray(np.ascontiguousarray(host))
         _bind(type_, value, tuple(value.shape) if hasattr(value, "shape") else (), sizes)
         return array if type_.dims else array.reshape(1)
+
+    def _number(self, cupy: Any, host: np.ndarray) -> Any:
+        """A number on the device, which the program reads only."""
+        key = host.dtype, host.tobytes()
+        if key not in self.numbers:
+            if len(self.numbers) >= MOST_NUMBERS:
+                self.numbers.clear()
+            self.numbers[key] = cupy.asarray(host)
+        return self.numbers[key]
 
     def _result(self, array: Any, form: str, result: Any, sizes: dict[str, int]) -> Any:
         """A result as the user sees it: an array; of sizes the number, for which nobody has to wait."""
@@ -127,6 +149,67 @@ class Runner:
             if isinstance(size, int):
                 return size
         return array.reshape(())
+
+    # --- calls that the dispatcher finds ----------------------------------------------------------
+
+    def entry(self, jit: Jit, call: Call, specs: Sequence[Spec], least: dict[str, int]) -> abi.Entry | None:
+        """By which the dispatcher finds calls like this one; None for those that are looked at in Python: with stores,
+        arrays that are copied to the device, and what only the run decides."""
+        program = self.program
+        if program.writes or rooms_of(program) or _has_decided(program.out):
+            return None
+        params = self.function.params
+        captures = [
+            (entry_source(capture), self._leaf(read_capture(capture), capture_leaf(capture, param.type)))
+            for capture, param in zip(program.captures, params)
+        ]
+        leaves: list[abi.Leaf] = [
+            static_leaf(leaf.value) if isinstance(leaf, Fixed) else self._leaf(given, leaf_of(spec, params[leaf].type))
+            for given, leaf, spec in zip(call.leaves, program.leaves, specs, strict=True)
+        ]
+        found = [*leaves, *(leaf for _, leaf in captures)]
+        if any(isinstance(leaf, abi.ArrayLeaf) for leaf in found):
+            return None
+        if jit.wanted is None and not any(isinstance(leaf, abi.DeviceLeaf) for leaf in found):
+            return None  # a default, which may be another one at the next call, says where it runs
+        parameters = [leaf for _, leaf in captures]
+        parameters += [leaves[position] for position in memory.leaf_positions(program)]
+        guards, comparisons = entry_guards(program.guards)
+        self.symbols = tuple(size_names(self.function))
+        return abi.Entry(
+            address=0,
+            roots=(
+                *call_roots(call.structure, leaves, jit.dispatcher.parameters, jit.static, jit.in_order),
+                *(abi.Root(source, leaf) for source, leaf in captures),
+            ),
+            parameters=tuple(parameters),
+            symbols=self.symbols,
+            results=tuple(abi.RunTime(result.type.dtype, result.type.ndim) for result in self.function.results),
+            output=output_of(program.out, iter([slot_output(slot, leaves, parameters) for slot in program.slots])),
+            guards=guards,
+            comparisons=comparisons,
+            minimum=least or None,
+            launch=self.launch,
+            name=jit.__name__,
+        )
+
+    def _leaf(self, given: Any, leaf: abi.Leaf) -> abi.Leaf:
+        """An array of the device is matched by what it says of itself."""
+        if not isinstance(leaf, abi.ArrayLeaf) or not is_on_device(given):
+            return leaf
+        return abi.DeviceLeaf(type(given), leaf.dtype, leaf.dims, self.device.id)
+
+    def launch(self, values: tuple, sizes: tuple[int, ...]) -> tuple:
+        """The results of a call that the dispatcher has found to fit."""
+        with user_frames(), self.current:
+            arrays = []
+            for value, param, label in zip(values, self.function.params, self.labels):
+                if type(value) is self.cupy.ndarray:
+                    array = self.cupy.ascontiguousarray(value)
+                    arrays.append(array if param.type.dims else array.reshape(1))
+                else:
+                    arrays.append(self._taken(self.cupy, value, param.type, label, {}))
+            return tuple(self._results(arrays, dict(zip(self.symbols, sizes))))
 
     def _effect(self, site: int, *arrays: np.ndarray) -> Any:
         """What a program prints, or otherwise does with Python, and what that gives."""
@@ -168,6 +251,11 @@ def _overlap(a: Any, b: Any) -> bool:
 
 _LEAF = PyTreeDef(None)
 _DECIDED = Output.__module__.rpartition(".staging")[0]  # the front end's own kinds of nodes
+
+
+def _has_decided(tree: PyTreeDef) -> bool:
+    """Whether the run decides something of a structure."""
+    return _is_decided(tree) or any(map(_has_decided, tree.children()))
 
 
 def _is_decided(tree: PyTreeDef) -> bool:

@@ -179,13 +179,14 @@ def test_the_key_holds_what_the_library_depends_on(monkeypatch, text_of):
     toolchain, options = compiler.find_compiler(), compiler.flags()
 
     def key(**changes):
-        given = dict(text=text_of("return 0"), toolchain=toolchain, options=options, whole=False) | changes
+        given = dict(text=text_of("return 0"), name="f", toolchain=toolchain, options=options, whole=False) | changes
         return cython_build._key(**given)
 
     keys = [
         key(),
         key(text=text_of("return 1")),
         key(options=compiler.flags(contract=False)),
+        key(name="g"),
         key(whole=True),
         key(options=compiler.flags(fastmath=True)),
         key(toolchain=compiler.Toolchain(("gcc",), "another")),
