@@ -7,7 +7,7 @@ which takes arrays of the device and sizes, and gives arrays. Example:
     (y,) = program((x,), (x.shape[0],))
 
 A program whose checks may fail leaves the first failure in a record on the device (`mp_run` in the text). The host
-looks at it where it waits for the device anyway, and when the run has ended.
+looks at it where it waits for the device anyway, and when the run has ended. Launches are numbered from 1 in each run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..core.types import SHORT
 from ..effects import promised
 from ..locks import lock
 from .cuda_library import library
+from .cuda_replay import Notes, Replays
 
 RECORD = np.dtype(
     [
@@ -56,6 +57,7 @@ class Emitted(Protocol):
     kernels: str
     constants: tuple[Any, ...]
     may_fail: bool
+    launches_only: bool
 
 
 class CudaProgram:
@@ -71,6 +73,8 @@ class CudaProgram:
         self.record: Any = None
         self.heap: Any = None
         self.launches = 0
+        self.is_clean = False  # whether the record says nothing of a run before
+        self.replays = Replays(self) if emitted.launches_only else None
         self.lock = lock()  # the record and the heap are of one run at a time
         namespace: dict[str, Any] = {}
         exec(compile(emitted.text, f"<{emitted.entry} on the GPU>", "exec"), namespace)
@@ -79,11 +83,23 @@ class CudaProgram:
     def __call__(self, arrays: Sequence[Any], sizes: Sequence[int], effect: Callable[..., Any] | None = None) -> tuple:
         """The results. Raises CheckFailed; an exception of `effect`, which prints and the like call, comes through."""
         with self.lock:
-            run = Run(self, effect)
-            results = self.entry(run, *arrays, *sizes)
+            if self.record is not None and not self.is_clean:
+                Run(self).write_record()
+            self.is_clean = not self.emitted.may_fail
+            results = self.replays.run(arrays, sizes) if self.replays is not None else None
+            if results is None:
+                results = self.told(arrays, sizes, effect=effect)
             if self.emitted.may_fail:
-                run.look()
+                Run(self).look()
+            self.is_clean = True
             return results
+
+    def told(
+        self, arrays: Sequence[Any], sizes: Sequence[int], notes: Notes | None = None, effect: Callable | None = None
+    ) -> tuple:
+        """The results, as the program's text says. `notes`: is told what it launches."""
+        self.launches = 0
+        return self.entry(Run(self, effect, notes), *arrays, *sizes)
 
     def function(self, name: str) -> Any:
         """A kernel by its name."""
@@ -95,14 +111,18 @@ class CudaProgram:
 class Run:
     """One run of a program: the `c` of its text."""
 
-    def __init__(self, program: CudaProgram, effect: Callable[..., Any] | None):
-        self.program, self.xp, self.effect_of = program, program.xp, effect
+    def __init__(self, program: CudaProgram, effect: Callable[..., Any] | None = None, notes: Notes | None = None):
+        self.program, self.xp, self.effect_of, self.notes = program, program.xp, effect, notes
 
     # --- memory -----------------------------------------------------------------------------------
 
     def empty(self, shape: tuple[int, ...], kind: str) -> Any:
         """An array on the device, of which nothing is given yet."""
-        return self.xp.empty(tuple(max(int(n), 0) for n in shape), SHORT[kind])
+        shape = tuple([max(int(n), 0) for n in shape])
+        array = self.xp.empty(shape, SHORT[kind])
+        if self.notes is not None:
+            self.notes.allocated(array, shape, kind)
+        return array
 
     def constant(self, number: int) -> Any:
         """A table of the program."""
@@ -183,13 +203,16 @@ class Run:
 
     def _launch(self, name: str, blocks: int, threads: int, args: Sequence[Any]) -> None:
         if blocks > 0:
-            given = tuple(np.int64(a) if isinstance(a, int) else a for a in args)
-            self.program.function(name)((min(blocks, self.program.most_blocks),), (threads,), given)
+            given = tuple([np.int64(a) if isinstance(a, int) else a for a in args])
+            function, grid = self.program.function(name), (min(blocks, self.program.most_blocks),)
+            function(grid, (threads,), given)
+            if self.notes is not None:
+                self.notes.launched(function, grid, (threads,), given)
 
     def _checks(self) -> tuple[Any, np.int32]:
         program = self.program
         if program.record is None or program.launches >= NOTHING_FAILED - 1:
-            self._write_record()
+            self.write_record()
         program.launches += 1
         return program.record, np.int32(program.launches)
 
@@ -199,7 +222,7 @@ class Run:
         while True:
             if program.heap is None:
                 program.heap = self.xp.empty((FIRST_HEAP,), np.uint8)
-            self._write_record()
+            self.write_record()
             launch()
             record = self._record()
             if not record["starved"]:
@@ -210,7 +233,8 @@ class Run:
 
     # --- failures ---------------------------------------------------------------------------------
 
-    def _write_record(self) -> None:
+    def write_record(self) -> None:
+        """Nothing has failed."""
         program, record = self.program, np.zeros((), RECORD)
         record["launch"] = NOTHING_FAILED
         if program.heap is not None:
@@ -229,7 +253,8 @@ class Run:
             return
         record = self._record()
         if record["launch"] != NOTHING_FAILED:
-            self._write_record()
+            self.write_record()
+            self.program.is_clean = True
             raise CheckFailed(int(record["site"]), record["values"].tolist())
 
     # --- the host's -------------------------------------------------------------------------------

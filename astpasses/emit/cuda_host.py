@@ -86,6 +86,15 @@ class HostWriter:
         self.may_fail = any(fn.fails for fn in self.kernels.values())
         self.lines: list[str] = []
 
+    @property
+    def launches_only(self) -> bool:
+        """Whether the host launches kernels and does nothing else: it waits for no number, calls no library and no
+        Python, and no kernel has to run again for want of memory."""
+        if any(isinstance(s, Grow) for fn in self.program.fns for s in walk(fn.body)):
+            return False
+        host = [s for fn in (self.program.entry, *self.program.fns) if fn.kernel is None for s in walk(fn.body)]
+        return not any(isinstance(s, (LibraryCall, Effect, Grow)) or any(loaded(s)) for s in host)
+
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 

@@ -28,7 +28,8 @@ from .cuda_prelude import prelude
 class EmittedCuda:
     """`text`: the module; `kernels`: the CUDA C in it; `entry`: the function in it that is called. `sites[k]`: what the
     failing or ordered site k is. `in_place`: results that are made in the storage of a parameter.
-    `sizes`: the numbers that the function takes behind the parameters."""
+    `sizes`: the numbers that the function takes behind the parameters. `launches_only`: whether the host
+    launches kernels and does nothing else; which ones its sizes say."""
 
     name: str
     entry: str
@@ -39,6 +40,7 @@ class EmittedCuda:
     in_place: tuple[tuple[int, int], ...] = ()
     may_fail: bool = field(default=False)
     sizes: tuple[str, ...] = ()
+    launches_only: bool = False
 
 
 def emit_cuda(program: Program) -> EmittedCuda:
@@ -55,10 +57,21 @@ def emit_cuda(program: Program) -> EmittedCuda:
         helpers |= writer.printer.helpers
         reductions |= writer.reductions
     text = "\n".join([prelude(bodies, helpers, reductions), *bodies]) if kernels else ""
-    host = HostWriter(program, name).whole()
-    whole = f"KERNELS = r'''\n{text}'''\n\n\n{host}"
+    host = HostWriter(program, name)
+    whole = f"KERNELS = r'''\n{text}'''\n\n\n{host.whole()}"
     constants = tuple(b.data for b in program.constants)
-    return EmittedCuda(name, name, whole, text, program.sites, constants, program.in_place, stops, program.sizes)
+    return EmittedCuda(
+        name,
+        name,
+        whole,
+        text,
+        program.sites,
+        constants,
+        program.in_place,
+        may_fail=stops,
+        sizes=program.sizes,
+        launches_only=host.launches_only,
+    )
 
 
 __all__ = ["EmittedCuda", "emit_cuda"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from device_memory import Memory, host_thread
+from device_memory import Memory, host_thread, refuse_in_capture
 
 # ---- Shapes and types ----------------------------------------------------------------------------------------------
 
@@ -166,6 +166,7 @@ class ndarray:
     # To and from the host
 
     def get(self, stream: Any = None, order: str = "C", out: np.ndarray | None = None, blocking: bool = True):
+        refuse_in_capture("an array is copied to the host")
         if out is None:
             return np.array(self._host, order=order, copy=True)
         if type(out) is not np.ndarray or out.dtype != self.dtype or out.shape != self.shape:
@@ -174,6 +175,7 @@ class ndarray:
         return out
 
     def set(self, arr: np.ndarray, stream: Any = None) -> None:
+        refuse_in_capture("an array is copied from the host")
         if not isinstance(arr, np.ndarray):
             raise TypeError(f"Only numpy.ndarray can be set to cupy.ndarray, not {type(arr).__name__}")
         if arr.dtype != self.dtype:
@@ -287,6 +289,7 @@ def scalar_of(value: Any) -> Any:
 
 def on_device(*arrays: Any) -> list[np.ndarray]:
     """The arrays for NumPy. Host arrays are refused, and arrays of another device than the current one."""
+    refuse_in_capture("a library is called")
     for array in arrays:
         if not isinstance(array, ndarray):
             raise TypeError(f"Unsupported type {type(array)}")

@@ -18,7 +18,7 @@ def put(*arrays):
     return tuple(cupy.asarray(np.asarray(a)) for a in arrays)
 
 
-def check(got, want):
+def check(got, want, rtol=1e-13, atol=0.0):
     """Arrays of the device with the values, types and shapes of the CPU's; the rest is equal."""
     leaves, structure = mp.tree.flatten(got)
     wanted, same = mp.tree.flatten(want)
@@ -27,7 +27,7 @@ def check(got, want):
         if isinstance(w, (np.ndarray, np.generic, float)):
             assert type(g) is cupy.ndarray and g.shape == np.shape(w)
             assert g.dtype == np.asarray(w).dtype
-            np.testing.assert_allclose(g.get(), w, rtol=1e-13)
+            np.testing.assert_allclose(g.get(), w, rtol=rtol, atol=atol)
         else:
             assert type(g) is type(w) and g == w
 

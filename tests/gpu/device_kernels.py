@@ -31,10 +31,12 @@ from device_memory import (
     Memory,
     build,
     cache_folder,
+    captured,
     fingerprint,
     headers,
     host_thread,
     library,
+    living,
     stats,
 )
 
@@ -255,15 +257,30 @@ class Function:
             argument_bytes(parameter, argument, f"{self.name}: argument {i}")
             for i, (parameter, argument) in enumerate(zip(self._parameters, args))
         ]
-        pointers = (ctypes.c_void_p * max(1, len(kept)))(*(value.ctypes.data for value in kept))
         if stream is not None and stream.device_id not in (-1, host_thread.device):
             raise CUDADriverError("CUDA_ERROR_INVALID_HANDLE: the stream belongs to another device")
+        memories: set[Memory] = {argument._memory for argument in args if isinstance(argument, ndarray)}
+        todo = captured() if stream is None else stream._captured
+        if todo is None:
+            self._run(sizes, kept, memories, shared_mem)
+            return
+        places = [(memory.ptr, memory.size) for memory in memories if memory.ptr]
+        todo.append(lambda: self._run(sizes, kept, self._alive(places), shared_mem))
+
+    def _alive(self, places: Sequence[tuple[int, int]]) -> set[Memory]:
+        """The memory that lies now where a graph's launch will look for it."""
+        alive = [living.get(place) for place, _ in places]
+        if any(memory is None or memory.size < size for memory, (_, size) in zip(alive, places)):
+            raise CUDARuntimeError(f"{self.name}: illegal memory access: a graph reads or writes memory that is freed")
+        return {memory for memory in alive if memory is not None}
+
+    def _run(self, sizes: tuple[int, ...], kept: Sequence[np.ndarray], memories: set[Memory], shared_mem: int) -> None:
+        pointers = (ctypes.c_void_p * max(1, len(kept)))(*(value.ctypes.data for value in kept))
         stats.launches += 1
         wrong = library().cuemu_launch(
             *(self._call, self._mark, ctypes.byref(self._layout), (ctypes.c_uint * 6)(*sizes), shared_mem),
             *(pointers, ctypes.byref(how_to_launch(self._watched))),
         )
-        memories: set[Memory] = {argument._memory for argument in args if isinstance(argument, ndarray)}
         damages = [damage for memory in memories if (damage := memory.damage())]
         if wrong:
             message = f"{self.name}: {wrong.decode()}"

@@ -17,9 +17,11 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +47,10 @@ class Stats:
     allocations: int = 0
     launches: int = 0
     compiles: int = 0
+    graphs: int = 0  # launches of graphs
 
     def reset(self) -> None:
-        self.allocations = self.launches = self.compiles = 0
+        self.allocations = self.launches = self.compiles = self.graphs = 0
 
 
 stats = Stats()
@@ -141,10 +144,27 @@ def device_count() -> int:
 
 
 class HostThread(threading.local):
+    """The current device of a host thread, and its current stream behind those that it comes back to."""
+
     device = 0
+
+    def __init__(self) -> None:
+        self.streams: list[Any] = []
 
 
 host_thread = HostThread()
+
+
+def captured() -> list[Callable[[], None]] | None:
+    """What the graph does that the current stream is capturing; None where it captures none."""
+    return host_thread.streams[-1]._captured if host_thread.streams else None
+
+
+def refuse_in_capture(what: str) -> None:
+    """As CUDA does, and CuPy's pool only if it has memory: nothing that waits or allocates while a stream captures."""
+    if captured() is not None:
+        raise CUDARuntimeError(f"cudaErrorStreamCaptureUnsupported: {what} while the stream is capturing")
+
 
 # ---- Memory --------------------------------------------------------------------------------------------------------
 
@@ -202,6 +222,9 @@ class Pools(dict[int, Pool]):
 pools = Pools()
 
 
+living: weakref.WeakValueDictionary[int, Memory] = weakref.WeakValueDictionary()
+
+
 class Memory:
     """Bytes of the current device; released with the last array that lies in them. Pointer 0 where there are none."""
 
@@ -209,6 +232,7 @@ class Memory:
         self.ptr = 0
         self.size = size
         self.device = host_thread.device
+        refuse_in_capture("memory is allocated")
         if size == 0:
             return
         pools[self.device].take(size)
@@ -218,6 +242,7 @@ class Memory:
             pools[self.device].give(size)
             raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes.")
         stats.allocations += 1
+        living[self.ptr] = self
 
     def __del__(self) -> None:
         if getattr(self, "ptr", 0):

@@ -10,8 +10,8 @@ done when it is asked for, so streams order nothing more. Example:
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from device_arrays import ArrayDevice, MemoryPointer
@@ -26,6 +26,8 @@ from device_memory import (
     device_count,
     host_thread,
     pools,
+    refuse_in_capture,
+    stats,
 )
 
 # ---- Devices -------------------------------------------------------------------------------------------------------
@@ -119,14 +121,20 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     return 1000 * (end_event._time - start_event._time)
 
 
-class Streams(threading.local):
-    """The current stream of a host thread, and before it those that it came back to."""
+class Graph:
+    """As cupy.cuda.Graph: launches with the addresses that they were captured with."""
 
-    def __init__(self) -> None:
-        self.current: list[Stream] = []
+    def __init__(self, todo: list[Callable[[], None]]) -> None:
+        self._todo = todo
 
+    def launch(self, stream: Stream | None = None) -> None:
+        refuse_in_capture("a graph is launched")
+        stats.graphs += 1
+        for launch in self._todo:
+            launch()
 
-streams = Streams()
+    def upload(self, stream: Stream | None = None) -> None:
+        return None
 
 
 class Stream:
@@ -139,19 +147,20 @@ class Stream:
         self.non_blocking = non_blocking
         self.device_id = -1 if null else host_thread.device
         self.ptr = 0 if null else id(self)
+        self._captured: list[Callable[[], None]] | None = None
 
     def use(self) -> Stream:
-        streams.current[-1:] = [self]
+        host_thread.streams[-1:] = [self]
         return self
 
     def __enter__(self) -> Stream:
-        if not streams.current:
-            streams.current.append(Stream.null)
-        streams.current.append(self)
+        if not host_thread.streams:
+            host_thread.streams.append(Stream.null)
+        host_thread.streams.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        streams.current.pop()
+        host_thread.streams.pop()
 
     @property
     def done(self) -> bool:
@@ -169,13 +178,20 @@ class Stream:
         return None
 
     def is_capturing(self) -> bool:
-        return False
+        return self._captured is not None
 
     def begin_capture(self, mode: Any = None) -> None:
-        raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: the emulated device records no graphs")
+        if self._is_null:
+            raise RuntimeError("cannot capture on the default (legacy) stream")
+        if self._captured is not None:
+            raise CUDARuntimeError("cudaErrorIllegalState: the stream is capturing already")
+        self._captured = []
 
-    def end_capture(self) -> None:
-        raise CUDARuntimeError("cudaErrorIllegalState: the stream is not capturing")
+    def end_capture(self) -> Graph:
+        if self._captured is None:
+            raise CUDARuntimeError("cudaErrorIllegalState: the stream is not capturing")
+        todo, self._captured = self._captured, None
+        return Graph(todo)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self.ptr == other.ptr
@@ -188,7 +204,7 @@ Stream.null = Stream(null=True)
 
 
 def get_current_stream(device_id: int | None = None) -> Stream:
-    return streams.current[-1] if streams.current else Stream.null
+    return host_thread.streams[-1] if host_thread.streams else Stream.null
 
 
 # ---- The runtime's own functions -----------------------------------------------------------------------------------
@@ -246,6 +262,7 @@ cuda = module(
     Device=Device,
     Stream=Stream,
     Event=Event,
+    Graph=Graph,
     Function=Function,
     MemoryPointer=MemoryPointer,
     runtime=runtime,

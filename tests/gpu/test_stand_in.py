@@ -218,10 +218,28 @@ def test_streams():
     with stream:
         assert cupy.cuda.get_current_stream() == stream
     assert cupy.cuda.get_current_stream() == cupy.cuda.Stream.null
-    with pytest.raises(RUNTIME_ERROR, match="no graphs"):
-        stream.begin_capture()
     first, second = stream.record(), stream.record()
     assert cupy.cuda.get_elapsed_time(first, second) >= 0
+
+
+def test_graphs(module):
+    fill, stream = module.get_function("fill"), cupy.cuda.Stream(non_blocking=True)
+    x = GOOD[0].copy()
+    with pytest.raises(RuntimeError, match="default"):
+        cupy.cuda.Stream.null.begin_capture()
+    with stream:
+        stream.begin_capture()
+        fill((1,), (32,), replaced(0, x))
+        for refused, *arguments in ((cupy.empty, 3), (x.get,), (cupy.sort, x), (x.set, np.zeros(5))):
+            with pytest.raises(RUNTIME_ERROR, match="cudaErrorStreamCaptureUnsupported"):
+                refused(*arguments)
+        graph = stream.end_capture()
+    x.fill(0)
+    graph.launch()
+    assert x.get().tolist() == [3.5] * 5
+    del x, arguments, refused
+    with pytest.raises(RUNTIME_ERROR, match="memory that is freed"):
+        graph.launch()
 
 
 def test_memory_is_counted(module):
