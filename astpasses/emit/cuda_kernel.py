@@ -40,10 +40,11 @@ from metaphrase.astpasses.schedule.nest import (
     While,
     loaded,
     never,
+    runs_along,
     touched,
     walk,
 )
-from metaphrase.core.dims import DimLike, Sym, product
+from metaphrase.core.dims import DimLike, product
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
@@ -57,16 +58,16 @@ MOST_LINES = 8  # of a comment
 
 
 class _Places(Printer):
-    """Spells a place that the loops of a nest run over one after the other by the number of the iteration."""
+    """Spells a place that the loops of a nest run over one after the other by the number of the iteration, or as one of
+    several elements that were read at a time: `packs` has their names."""
 
     nest: tuple[tuple[For, ...], str] | None = None
+    packs: dict[Buf, str] = {}
 
     def place(self, e: Load) -> Text:
-        if self.nest is not None:
-            loops, flat = self.nest
-            if e.index == tuple(Sym(loop.index) for loop in loops):
-                if e.buf.dims[1:] == tuple(loop.extent for loop in loops[1:]):
-                    return f"{e.buf.name}[{flat}]", ATOM
+        if self.nest is not None and e.buf.dims and runs_along(e.buf, e.index, self.nest[0]):
+            pack = self.packs.get(e.buf)
+            return f"{pack}.at[mp_k]" if pack else f"{e.buf.name}[{self.nest[1]}]", ATOM
         return super().place(e)
 
 
@@ -247,18 +248,26 @@ class KernelWriter:
             return
         total = self.dim(product([loop.extent for loop in loops]))
         self.line(depth, f"for (i64 {flat} = {first}; {flat} < {total}; {flat} += {stride}) {{")
+        self.numbered(depth + 1, loops, flat, "", body)
+
+    def numbered(self, depth: int, loops: Sequence[For], flat: str, number: str, body: tuple[Stmt, ...]) -> None:
+        """The body of a nest in the iteration that `flat` is the number of, and before it those of the indices that it
+        asks for. `number`: the value of `flat`, where it is not there yet."""
         begin = len(self.lines)
         outer, self.printer.nest = self.printer.nest, (tuple(loops), flat)
-        self.block(depth + 1, body)
+        self.block(depth, body)
         self.printer.nest = outer
         used = set(re.findall(r"\w+", "\n".join(self.lines[begin:])))
         indices, rest = [], flat
         for k, loop in enumerate(reversed(loops)):
             extent = self.dim(loop.extent, TIMES + 1)
             value = rest if k == len(loops) - 1 else f"{rest} % {extent}"
-            if loop.index in used:
-                indices.append("    " * (depth + 1) + f"const i64 {loop.index} = {value};")
+            if loop.index in used and loop.index != flat:
+                indices.append("    " * depth + f"const i64 {loop.index} = {value};")
+                used.add(flat)
             rest = f"{rest}/{extent}"
+        if number and flat in used:
+            indices.append("    " * depth + f"const i64 {flat} = {number};")
         self.lines[begin:begin] = indices[::-1]
 
     def on_grid(self, depth: int, stmt: For) -> None:
@@ -267,11 +276,36 @@ class KernelWriter:
         self.at = "mp_at" if len(loops) > 1 else stmt.index
         if self.kernel.together:
             self.at += " << 31"  # the numbers of iterations inside it are below
+        if stmt.width > 1:
+            self.at_a_time(depth, stmt.width, loops, body)
+            return
         if self.uniform and self.several:
             self.barriers.enter()
         self.divided(depth, loops, first, stride, "mp_at", body)
         if self.uniform and self.several:
             self.sync(depth + 1, self.barriers.behind_round(stmt))
+        self.line(depth, "}")
+
+    def at_a_time(self, depth: int, width: int, loops: Sequence[For], body: tuple[Stmt, ...]) -> None:
+        """A loop whose threads take several elements at a time (wide.py)."""
+        total = self.dim(product([loop.extent for loop in loops]), TIMES)
+        read, stored = _packed(loops, body)
+        packs = {buf: self.fn.names.fresh(f"{buf.name}_{width}") for buf in (*read, *stored)}
+        self.line(depth, f"for (i64 mp_at = mp_first(); {width}*mp_at < {total}; mp_at += mp_stride()) {{")
+        for buf, pack in packs.items():
+            constant = "" if buf in stored else "const "
+            value = f" = mp_read<{width}>({buf.name}, mp_at, {total})" if buf in read else ""
+            self.line(depth + 1, f"{constant}mp_pack<{c_name(buf.dtype)}, {width}> {pack}{value};")
+        self.line(depth + 1, "#pragma unroll")
+        self.line(depth + 1, f"for (int mp_k = 0; mp_k < {width}; mp_k++) {{")
+        element = loops[0].index if len(loops) == 1 else "mp_i"
+        self.printer.packs = packs
+        last = self.dim(product([loop.extent for loop in loops]) - 1)
+        self.numbered(depth + 2, loops, element, f"mp_least({width}*mp_at + mp_k, {last})", body)
+        self.printer.packs = {}
+        self.line(depth + 1, "}")
+        for buf in stored:
+            self.line(depth + 1, f"mp_write<{width}>({buf.name}, mp_at, {total}, {packs[buf]});")
         self.line(depth, "}")
 
     def on_block(self, depth: int, stmt: For) -> None:
@@ -395,6 +429,14 @@ class KernelWriter:
             else:
                 self.line(depth, f"{buf.name} = ({c_name(buf.dtype)}*){call};")
             self.line(depth, f"if ({buf.name} == nullptr) {self.leaving()}")
+
+
+def _packed(loops: Sequence[For], body: Sequence[Stmt]) -> tuple[list[Buf], list[Buf]]:
+    """The arrays that several elements at a time are read of, and those that they are stored into."""
+    stored = [stmt.buf for stmt in body if isinstance(stmt, Store) and stmt.buf.dims]
+    read = [load.buf for stmt in body for load in loaded(stmt) if runs_along(load.buf, load.index, loops)]
+    read += [stmt.buf for stmt in body if isinstance(stmt, Store) and stmt.buf.dims and stmt.monoid]
+    return list(dict.fromkeys(read)), list(dict.fromkeys(stored))
 
 
 def _neutral(stmt: Store) -> set[tuple[str, str]]:

@@ -31,6 +31,23 @@ __device__ inline i64 mp_first() { return blockIdx.x*(i64)blockDim.x + threadIdx
 __device__ inline i64 mp_stride() { return gridDim.x*(i64)blockDim.x; }
 """
 
+_PACKS = """\
+// N elements side by side: read and stored by one instruction, where all of them are there and the array begins where
+// memory likes it. Behind the last element it stands again.
+template<class T, int N> struct __align__(N*sizeof(T)) mp_pack { T at[N]; };
+__device__ inline i64 mp_least(i64 a, i64 b) { return a < b ? a : b; }
+template<int N, class T> __device__ inline mp_pack<T, N> mp_read(const T* x, i64 at, i64 n) {
+    if (N*at + N <= n && (unsigned long long)x % sizeof(mp_pack<T, N>) == 0) return ((const mp_pack<T, N>*)x)[at];
+    mp_pack<T, N> some;
+    for (int k = 0; k < N; k++) some.at[k] = x[mp_least(N*at + k, n - 1)];
+    return some;
+}
+template<int N, class T> __device__ inline void mp_write(T* x, i64 at, i64 n, const mp_pack<T, N>& some) {
+    if (N*at + N <= n && (unsigned long long)x % sizeof(mp_pack<T, N>) == 0) ((mp_pack<T, N>*)x)[at] = some;
+    else for (int k = 0; k < N && N*at + k < n; k++) x[N*at + k] = some.at[k];
+}
+"""
+
 # The layout is runtime/cuda.py's, too.
 RUN = """\
 // What a run of the program leaves for the host: the first failure, and memory for arrays that grow.
@@ -129,6 +146,8 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
     if blocks:
         functions.append(_SHUFFLED)
         functions += [_PAIRS.replace("TYPE", kind) for _, kind in sorted(reductions) if kind in COMPLEX]
+    if "mp_pack<" in text:
+        functions.append(_PACKS)
     functions = list(dict.fromkeys(functions))
     text = "\n".join([_THREADS, *functions, *blocks, *bodies])
     used = {name for name in (*CUDA.types, *CUDA.definitions) if re.search(rf"\b{name}\b", text)}

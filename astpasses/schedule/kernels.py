@@ -67,6 +67,7 @@ from .place import near
 from .rewrite import with_parts
 from .scatters import scattered
 from .shapes import Own, Shape
+from .wide import wide
 
 ON_HOST = frozenset("lt le gt ge eq ne and or not add sub mul max min".split())
 
@@ -79,7 +80,8 @@ def kernels(program: Program) -> Program:
     entry, *fns = (_with_kernels(fn, program, made) for fn in (program.entry, *program.fns))
     count = len(program.params)
     params, results = entry.bufs[:count], entry.bufs[count : count + len(program.results)]
-    return replace(program, entry=entry, fns=(*made, *fns), params=params, results=results)
+    kernels = (wide(fn, program.target) for fn in made)
+    return replace(program, entry=entry, fns=(*kernels, *fns), params=params, results=results)
 
 
 def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:

@@ -11,7 +11,7 @@ its declaration, each worked out once. A row sum:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -139,6 +139,12 @@ def walk(block: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from walk(inner)
 
 
+def runs_along(buf: Buf, index: Map, loops: Sequence[For]) -> bool:
+    """Whether places of an array are numbered as the iterations of loops in one another are."""
+    own = tuple(Sym(loop.index) for loop in loops)
+    return index == own and buf.dims[1:] == tuple(loop.extent for loop in loops[1:])
+
+
 @fact
 def loaded(stmt: Stmt) -> tuple[Load, ...]:
     """The Loads in the expressions of a statement itself."""
@@ -249,6 +255,7 @@ __all__ = [
     "dearest",
     "operations",
     "other_symbols",
+    "runs_along",
     "place_symbols",
     "places",
     "subexpressions",

@@ -184,7 +184,8 @@ class For(Stmt):
     `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them.
     `parts`: of a loop whose iterations threads share (share.py), each of which is a call of one function.
     `on`: what its iterations are divided among in a kernel: "grid", all threads or blocks there are, "block", the
-    threads of one block; "" where one thread does them, or each thread of a block does all (kernels.py)."""
+    threads of one block; "" where one thread does them, or each thread of a block does all (kernels.py).
+    `width`: of a loop over the grid, the consecutive elements that a thread takes at a time (wide.py)."""
 
     index: str
     extent: DimLike
@@ -195,6 +196,7 @@ class For(Stmt):
     partials: tuple[tuple[Buf, str], ...] = ()
     parts: Parts | None = None
     on: str = ""
+    width: int = 1
     guarded = True
 
     @property

@@ -93,6 +93,9 @@ class Target:
     block_from: int = field(default=0, kw_only=True)  # a loop of fewer rounds is not shared by a block's threads
     parts_of_each: int = field(default=0, kw_only=True)  # that each of several sums is cut into, at most
     part_from: int = field(default=0, kw_only=True)  # rounds of a part of a sum, at least
+    wide: int = field(default=0, kw_only=True)  # bytes that a thread reads or stores at a time
+    wide_from: int = field(default=0, kw_only=True)  # fewer elements have a thread each
+    wide_work: int = field(default=0, kw_only=True)  # so has an element with more to compute
     shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
 
     # functions
@@ -217,6 +220,9 @@ CUDA = replace(
     block_from=32,
     parts_of_each=64,
     part_from=64,
+    wide=16,
+    wide_from=1 << 17,
+    wide_work=64,
     shared_bytes=48 << 10,
     offers=(
         replace(_PRODUCT, spaced_results=False, small=0),
