@@ -9,7 +9,8 @@ In: a function that a GPU runs (schedule/kernels.py). Out: its text, and the hel
     }
 
 What all threads of a block do together is text that each of them runs with equal values: an array is stored into by the
-first thread, and `__syncthreads` stands where one touches what another may have stored.
+first thread, and `__syncthreads` stands where one touches what another may have stored. Where a block's warps have a
+row each (`Kernel.rows`), a warp's threads do so: `__syncwarp`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.expressions import ATOM, TIMES, Text
+from metaphrase.astpasses.schedule.expressions import TIMES
 from metaphrase.astpasses.schedule.nest import (
     Bind,
     Buf,
@@ -40,7 +41,6 @@ from metaphrase.astpasses.schedule.nest import (
     While,
     loaded,
     never,
-    runs_along,
     touched,
     walk,
 )
@@ -49,26 +49,13 @@ from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
 from .cuda_barriers import Barriers
+from .cuda_threads import BLOCK, WARP, Places, packed
 from .cuda_variables import Homes
 from .dialects import CUDA
-from .spell import CALL, Printer, c_name
+from .spell import CALL, c_name
 
 MOST_VALUES = 16  # of a message
 MOST_LINES = 8  # of a comment
-
-
-class _Places(Printer):
-    """Spells a place that the loops of a nest run over one after the other by the number of the iteration, or as one of
-    several elements that were read at a time: `packs` has their names."""
-
-    nest: tuple[tuple[For, ...], str] | None = None
-    packs: dict[Buf, str] = {}
-
-    def place(self, e: Load) -> Text:
-        if self.nest is not None and e.buf.dims and runs_along(e.buf, e.index, self.nest[0]):
-            pack = self.packs.get(e.buf)
-            return f"{pack}.at[mp_k]" if pack else f"{e.buf.name}[{self.nest[1]}]", ATOM
-        return super().place(e)
 
 
 class KernelWriter:
@@ -77,8 +64,8 @@ class KernelWriter:
     def __init__(self, fn: Fn, stops: bool):
         assert fn.kernel is not None
         self.fn, self.kernel, self.stops = fn, fn.kernel, stops or fn.fails
-        self.printer = _Places(CUDA)
-        self.reductions: set[tuple[str, str]] = set()  # monoids and types that a block combines
+        self.printer = Places(CUDA)
+        self.reductions: set[tuple[str, str, str]] = set()  # groups of threads, monoids and types that these combine
         self.lines: list[str] = []
         self.uniform = self.kernel.together  # whether all threads of a block do the statement that is being written
         self.in_block_loop = False
@@ -93,6 +80,7 @@ class KernelWriter:
         self.grown = {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
         self.barriers = Barriers()
         self.exits = 0
+        self.group = WARP if self.kernel.rows > 1 else BLOCK
 
     # --- pieces of text ---------------------------------------------------------------------------
 
@@ -113,6 +101,8 @@ class KernelWriter:
     # --- the function -----------------------------------------------------------------------------
 
     def write(self) -> str:
+        if self.kernel.rows > 1:
+            self.line(1, "const int mp_lane = threadIdx.x % 32, mp_warp = threadIdx.x/32;")
         self.storage()
         if self.stops:
             self.line(1, "if (c->launch < mp_launch) return;")
@@ -154,11 +144,17 @@ class KernelWriter:
             elif buf.dims and buf.space in ("frame", "shared"):
                 total = product(buf.dims)
                 assert isinstance(total, int)
-                place = "__shared__ " if buf.space == "shared" and self.several else ""
-                name = f"mp_{buf.name}" if buf in self.swapped else buf.name
-                self.line(1, f"{place}{kind} {name}[{max(total, 1)}];")
-                if buf in self.swapped:
-                    self.line(1, f"{kind}* {buf.name} = {name};")
+                total = max(total, 1)
+                shared = buf.space == "shared" and self.several
+                rows = self.kernel.rows if shared else 1
+                name = f"mp_{buf.name}" if buf in self.swapped or rows > 1 else buf.name
+                self.line(
+                    1, f"{'__shared__ ' if shared else ''}{kind} {name}[{f'{rows}*' if rows > 1 else ''}{total}];"
+                )
+                if name != buf.name:
+                    begin = f" + {total}*mp_warp" if rows > 1 else ""
+                    constant = "" if buf in self.swapped else "const "
+                    self.line(1, f"{kind}* {constant}{buf.name} = {name}{begin};")
 
     def named(self, stmt: Stmt) -> list[Buf]:
         return [*touched(stmt), *(load.buf for load in loaded(stmt))]
@@ -178,7 +174,7 @@ class KernelWriter:
 
     def sync(self, depth: int, needed: bool) -> None:
         if needed:
-            self.line(depth, "__syncthreads();")
+            self.line(depth, self.group.wait)
 
     def stmt_Store(self, depth: int, stmt: Store) -> None:
         place = self.printer.place(Load(stmt.buf, stmt.index))[0]
@@ -186,7 +182,7 @@ class KernelWriter:
         if not stmt.buf.dims:
             self.line(depth, self.begun(stmt, c_name(stmt.buf.dtype)) + value)
         elif self.uniform and self.several:
-            self.line(depth, f"if (threadIdx.x == 0) {value}")
+            self.line(depth, f"if ({self.group.thread} == 0) {value}")
         else:
             self.line(depth, value)
 
@@ -273,6 +269,8 @@ class KernelWriter:
     def on_grid(self, depth: int, stmt: For) -> None:
         loops, body = self.nest(stmt)
         first, stride = ("blockIdx.x", "gridDim.x") if self.kernel.together else ("mp_first()", "mp_stride()")
+        if (rows := self.kernel.rows) > 1:
+            first, stride = f"{rows}*blockIdx.x + mp_warp", f"{rows}*gridDim.x"
         self.at = "mp_at" if len(loops) > 1 else stmt.index
         if self.kernel.together:
             self.at += " << 31"  # the numbers of iterations inside it are below
@@ -289,7 +287,7 @@ class KernelWriter:
     def at_a_time(self, depth: int, width: int, loops: Sequence[For], body: tuple[Stmt, ...]) -> None:
         """A loop whose threads take several elements at a time (wide.py)."""
         total = self.dim(product([loop.extent for loop in loops]), TIMES)
-        read, stored = _packed(loops, body)
+        read, stored = packed(loops, body)
         packs = {buf: self.fn.names.fresh(f"{buf.name}_{width}") for buf in (*read, *stored)}
         self.line(depth, f"for (i64 mp_at = mp_first(); {width}*mp_at < {total}; mp_at += mp_stride()) {{")
         for buf, pack in packs.items():
@@ -327,18 +325,24 @@ class KernelWriter:
         flat = "mp_in_block"
         inner = flat if len(loops) > 1 else stmt.index
         self.at = inner if before == "0" else f"({before}) + {inner}"
-        self.divided(depth, loops, "threadIdx.x", "blockDim.x", flat, body)
+        self.divided(depth, loops, self.group.thread, self.group.threads, flat, body)
         self.uniform, self.at = True, before
         self.line(depth, "}")
         if leaves:
-            self.line(depth, f"mp_end_{self.exits}: if (__syncthreads_or(mp_left_{self.exits})) return;")
-            self.barriers.passed()
+            self.line(depth, f"mp_end_{self.exits}: if ({self.group.any.format(f'mp_left_{self.exits}')}) return;")
+            self.met()
         for buf, monoid in stmt.partials:
             kind, name = c_name(buf.dtype), buf.name
-            self.reductions.add((monoid, kind))
-            of_block = f"mp_block_{monoid}_{kind}({name})"
-            whole = of_block if name in neutral else self.combined(monoid, buf.dtype, f"mp_{name}", of_block)
+            self.reductions.add((self.group.name, monoid, kind))
+            of_all = f"mp_{self.group.name}_{monoid}_{kind}({name})"
+            whole = of_all if name in neutral else self.combined(monoid, buf.dtype, f"mp_{name}", of_all)
             self.line(depth, f"{name} = {whole};")
+            self.met()
+
+    def met(self) -> None:
+        """The threads of a block have waited for one another; those of a warp only exchanged numbers, which says
+        nothing of memory."""
+        if self.group is BLOCK:
             self.barriers.passed()
 
     def combined(self, monoid: str, dtype: np.dtype, a: str, b: str) -> str:
@@ -392,7 +396,7 @@ class KernelWriter:
         if not never(stmt.ok):
             self.line(depth, f"if (!({self.expression(stmt.ok)})) {{")
             depth += 1
-        first = "if (threadIdx.x == 0) " if self.uniform and self.several else ""
+        first = f"if ({self.group.thread} == 0) " if self.uniform and self.several else ""
         self.line(depth, f"{first}mp_fail({', '.join(['c', 'mp_launch', self.at, str(stmt.site), *values])});")
         self.line(depth, self.leaving())
         if not never(stmt.ok):
@@ -429,14 +433,6 @@ class KernelWriter:
             else:
                 self.line(depth, f"{buf.name} = ({c_name(buf.dtype)}*){call};")
             self.line(depth, f"if ({buf.name} == nullptr) {self.leaving()}")
-
-
-def _packed(loops: Sequence[For], body: Sequence[Stmt]) -> tuple[list[Buf], list[Buf]]:
-    """The arrays that several elements at a time are read of, and those that they are stored into."""
-    stored = [stmt.buf for stmt in body if isinstance(stmt, Store) and stmt.buf.dims]
-    read = [load.buf for stmt in body for load in loaded(stmt) if runs_along(load.buf, load.index, loops)]
-    read += [stmt.buf for stmt in body if isinstance(stmt, Store) and stmt.buf.dims and stmt.monoid]
-    return list(dict.fromkeys(read)), list(dict.fromkeys(stored))
 
 
 def _neutral(stmt: Store) -> set[tuple[str, str]]:

@@ -117,6 +117,14 @@ __device__ __noinline__ TYPE mp_block_MONOID_TYPE(TYPE x) {
 }
 """
 
+_WARP = """\
+// `MONOID` over the threads of a warp, in an order that is always the same: by halves.
+__device__ inline TYPE mp_warp_MONOID_TYPE(TYPE x) {
+    for (int by = 16; by > 0; by /= 2) { const TYPE y = mp_shuffled(x, by); x = COMBINED; }
+    return x;
+}
+"""
+
 _PAIRS = """\
 __device__ inline TYPE mp_shuffled(TYPE x, int by) {
     return TYPE(mp_shuffled(x.real(), by), mp_shuffled(x.imag(), by));
@@ -124,15 +132,15 @@ __device__ inline TYPE mp_shuffled(TYPE x, int by) {
 """
 
 
-def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[tuple[str, str]]) -> str:
+def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[tuple[str, str, str]]) -> str:
     """The text before kernels whose bodies are these."""
     printer = Printer(CUDA)
     blocks = []
-    for monoid, kind in sorted(reductions):
+    for group, monoid, kind in sorted(reductions):
         dtype = np.dtype(bool) if kind == "b1" else SHORT[kind]
         x, y = (Load(Buf(name, np.dtype(dtype), ())) for name in "xy")
         combined = printer.text(Op(MONOIDS[monoid].combine, (x, y), np.dtype(dtype)))
-        text = re.sub(r"\bMONOID\b|(?<=_)MONOID(?=_)", monoid, _BLOCK)
+        text = re.sub(r"\bMONOID\b|(?<=_)MONOID(?=_)", monoid, _BLOCK if group == "block" else _WARP)
         blocks.append(re.sub(r"\bTYPE\b|(?<=_)TYPE\b", kind, text).replace("COMBINED", combined))
     written = with_needs(helpers | printer.helpers, CUDA)
     functions = [made.text for made in written]
@@ -145,7 +153,7 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
             functions.append(definition)
     if blocks:
         functions.append(_SHUFFLED)
-        functions += [_PAIRS.replace("TYPE", kind) for _, kind in sorted(reductions) if kind in COMPLEX]
+        functions += [_PAIRS.replace("TYPE", kind) for _, _, kind in sorted(reductions) if kind in COMPLEX]
     if "mp_pack<" in text:
         functions.append(_PACKS)
     functions = list(dict.fromkeys(functions))

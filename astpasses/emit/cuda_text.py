@@ -49,7 +49,7 @@ def emit_cuda(program: Program) -> EmittedCuda:
     kernels = [fn for fn in program.fns if fn.kernel]
     stops = any(fn.fails for fn in kernels)
     helpers: set[str] = set()
-    reductions: set[tuple[str, str]] = set()
+    reductions: set[tuple[str, str, str]] = set()
     bodies = []
     for fn in kernels:
         writer = KernelWriter(fn, stops)

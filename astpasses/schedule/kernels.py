@@ -67,6 +67,7 @@ from .place import near
 from .rewrite import with_parts
 from .scatters import scattered
 from .shapes import Own, Shape
+from .warps import by_warps
 from .wide import wide
 
 ON_HOST = frozenset("lt le gt ge eq ne and or not add sub mul max min".split())
@@ -80,7 +81,7 @@ def kernels(program: Program) -> Program:
     entry, *fns = (_with_kernels(fn, program, made) for fn in (program.entry, *program.fns))
     count = len(program.params)
     params, results = entry.bufs[:count], entry.bufs[count : count + len(program.results)]
-    kernels = (wide(fn, program.target) for fn in made)
+    kernels = (by_warps(wide(fn, program.target), program.target) for fn in made)
     return replace(program, entry=entry, fns=(*kernels, *fns), params=params, results=results)
 
 

@@ -66,11 +66,13 @@ from .target import CPU, Target
 @dataclass(frozen=True)
 class Kernel:
     """How a GPU runs a function. `count`: the iterations of its loops over the grid; None: one block does it all.
-    `together`: the threads of a block do one iteration together, or each an iteration. `threads`: of a block."""
+    `together`: the threads of a block do one iteration together, or each an iteration. `threads`: of a block. `rows`:
+    iterations that a block does together at a time, each by a warp (warps.py); `count` counts those as one."""
 
     count: DimLike | None
     together: bool
     threads: int
+    rows: int = 1
 
 
 @dataclass(eq=False)
