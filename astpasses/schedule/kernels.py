@@ -57,6 +57,7 @@ from .nest import (
     index_symbols,
     loaded,
     local,
+    operations,
     other_symbols,
     subexpressions,
     touched,
@@ -310,7 +311,10 @@ class _Division:
 
     def together(self, shape: Shape) -> bool:
         """Whether the threads of a block do an iteration together: it has long loops, and these run along memory rather
-        than the iterations do."""
+        than the iterations do. Where it does more one after the other, all threads would do that."""
+        alone, shared = self.work(shape.body)
+        if alone > shared:
+            return False
         last = shape.loops[-1].index
         score = 0
         for inner in self.long_inside(shape):
@@ -321,6 +325,29 @@ class _Division:
                     along = index_symbols(index[-1:])
                     score += bool(along & indices) - (last in along and bool(index_symbols(index) & indices))
         return score > 0
+
+    def work(self, block: Iterable[Stmt]) -> tuple[int, int]:
+        """How many operations of a block stand in loops, outside and inside of the long independent ones."""
+        alone = shared = 0
+        for stmt in block:
+            rounds = 1
+            if isinstance(stmt, (For, While)):
+                extent = stmt.extent if isinstance(stmt, For) else self.target.unknown
+                rounds = extent if isinstance(extent, int) else self.target.unknown
+            if isinstance(stmt, For) and any(self._long((stmt,))) and self.shape(stmt) is not None:
+                shared += rounds * sum(map(self.all_operations, stmt.body))
+                continue
+            for inner in stmt.blocks:
+                more, others = self.work(inner)
+                own = sum(operations(s) for s in inner) if isinstance(stmt, (For, While)) else 0
+                alone, shared = alone + rounds * (more + own), shared + rounds * others
+        return alone, shared
+
+    def all_operations(self, stmt: Stmt) -> int:
+        """Those of a statement and what is inside it."""
+        inside = sum(self.all_operations(s) for block in stmt.blocks for s in block)
+        rounds = stmt.extent if isinstance(stmt, For) and isinstance(stmt.extent, int) else 1
+        return operations(stmt) + rounds * inside
 
     def long_inside(self, shape: Shape) -> list[For]:
         """The outermost independent loops of an iteration that have many rounds, or nobody knows how many."""

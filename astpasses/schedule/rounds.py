@@ -13,6 +13,8 @@ beside them, are one parallel loop over blocks, if what happens to an element ha
                                                 for k in range(steps): t = t + h        # where t is wanted
 
 An array that the caches can't hold is then read and written once, not once a round. Threads share all rounds at once.
+On a GPU a block is an element, which a thread takes through all rounds in variables: one kernel, where each round had
+one.
 What the way back of a derivative needs of the rounds is kept of a block, not of the whole: a temporary that only these
 loops use is as long as a block. Each element sees the same operations in the same order. This is strip-mining and
 interchange (Wolfe, "More iteration space tiling", 1989).
@@ -20,357 +22,100 @@ interchange (Wolfe, "More iteration space tiling", 1989).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeGuard
+from dataclasses import replace
 
-from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, substitute, symbols
-from metaphrase.core.types import i64
-from metaphrase.late import dataclass, field
+from metaphrase.core.dims import Sym
 
-from .dependence import conflict, in_step, summarize
-from .lifetimes import Lifetimes, read_before_given
-from .nest import (
-    Bind,
-    Buf,
-    E,
-    Fn,
-    For,
-    If,
-    Index,
-    Load,
-    Map,
-    Stmt,
-    Store,
-    While,
-    bound_inside,
-    index_symbols,
-    loaded,
-    local,
-    touched,
-    walk,
-)
-from .place import accesses_of
-from .rewrite import map_expression, map_statement, rebound, rename_statement, with_storages
+from .lifetimes import Lifetimes
+from .nest import Buf, Fn, For, Load, Stmt, Store, Swap, While, local, touched, walk
+from .runs import Run, may_be_rounds
 from .target import Target
 
 
 def in_rounds(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops turned inside out."""
-    if target.threads or not any(map(_may_be_rounds, walk(fn.body))):
+    if not any(map(may_be_rounds, walk(fn.body))):
         return fn.body
-    return _in_block(fn.body, fn, target, Lifetimes(fn.body))
+    if target.threads and any(isinstance(s, Swap) for s in walk(fn.body)):
+        spares: set[Buf] = set()
+        body = in_rounds(replace(fn, body=_with_sweeps_for_swaps(fn.body, fn, spares)), target)
+        if not _is_round_of(spares, body):
+            return body
+    return _turned(fn, target)
 
 
-def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target, lifetimes: Lifetimes) -> tuple[Stmt, ...]:
-    def inside(stmt: Stmt) -> Stmt:
-        if not any(map(_may_be_rounds, walk((stmt,)))):
-            return stmt
-        return stmt.with_blocks(tuple(_in_block(inner, fn, target, lifetimes) for inner in stmt.blocks))
+def _is_round_of(spares: set[Buf], block: tuple[Stmt, ...], in_round: bool = False) -> bool:
+    """Whether a loop that is no element's exchanges elements through some of these variables."""
+    for stmt in block:
+        if isinstance(stmt, For) and stmt.kind == "par":
+            if in_round and any(buf in spares for s in walk((stmt,)) for buf in touched(s)):
+                return True
+        elif any(_is_round_of(spares, b, in_round or isinstance(stmt, (For, While))) for b in stmt.blocks):
+            return True
+    return False
 
+
+def _with_sweeps_for_swaps(block: tuple[Stmt, ...], fn: Fn, spares: set[Buf]) -> tuple[Stmt, ...]:
+    """The statements with arrays that change places in a loop exchanging their elements, through the variables
+    `spares`: where an element goes through all rounds by itself it has one of each array only."""
     rows: list[Stmt] = []
-    if not any(map(_may_be_rounds, block)):
-        return tuple(map(inside, block))
-    run = _Run(fn, target, lifetimes)
-    for stmt in (*block, None):
-        if stmt is not None and run.takes(stmt):
-            continue
-        rows += run.written() or map(inside, run.statements)
-        run = _Run(fn, target, lifetimes)
-        if stmt is not None and not run.takes(stmt):
-            rows.append(inside(stmt))
+    for stmt in block:
+        if isinstance(stmt, (For, While)):
+            stmt = stmt.with_blocks(tuple(_with_sweeps_for_swaps(inner, fn, spares) for inner in stmt.blocks))
+            stmt = stmt.with_blocks(tuple(tuple(_exchange(s, fn, spares) for s in inner) for inner in stmt.blocks))
+        rows.append(stmt)
     return tuple(rows)
 
 
-def _may_be_rounds(stmt: Stmt) -> bool:
-    is_loop = isinstance(stmt, While) or isinstance(stmt, For) and stmt.kind == "seq" and stmt.extent not in (0, 1)
-    return is_loop and not _is_sweep(stmt) and any(_is_sweep(s) for block in stmt.blocks for s in block)
+def _exchange(stmt: Stmt, fn: Fn, spares: set[Buf]) -> Stmt:
+    if not isinstance(stmt, Swap) or not stmt.a.dims or stmt.a.dims != stmt.b.dims or stmt.a.dynamic or stmt.b.dynamic:
+        return stmt
+    spare = local(fn.names.fresh("spare"), stmt.a.dtype)
+    spares.add(spare)
+    names = [fn.names.fresh("i") for _ in stmt.a.dims]
+    place = tuple(map(Sym, names))
+    body: tuple[Stmt, ...] = (
+        Store(spare, (), Load(stmt.a, place), None, stmt.span),
+        Store(stmt.a, place, Load(stmt.b, place), None, stmt.span),
+        Store(stmt.b, place, Load(spare), None, stmt.span),
+    )
+    for name, extent in reversed(list(zip(names, stmt.a.dims))):
+        body = (For(name, extent, body, "par", stmt.span),)
+    return body[0]
 
 
-def _is_sweep(stmt: Stmt) -> TypeGuard[For]:
-    """Whether a loop runs over elements: a parallel one, or one of the user's that stores where its index says."""
-    if not isinstance(stmt, For) or stmt.kind == "par":
-        return isinstance(stmt, For)
-    stores = [s for s in walk(stmt.body) if isinstance(s, Store) and s.buf.dims]
-    return stmt.kind == "seq" and bool(stores) and all(stmt.index in index_symbols(s.index) for s in stores)
+def _turned(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    turned: list[Run] = []
+    body = _in_block(fn.body, fn, target, Lifetimes(fn.body), turned)
+    if target.threads and turned:  # the elements of a row may go their own ways, too
+        return in_rounds(replace(fn, body=body), target)
+    return body
 
 
-@dataclass
-class _Member:
-    """A loop of a run: a sweep, or rounds. `sweeps`: the parallel loops; `around`: the other statements."""
+def _in_block(
+    block: tuple[Stmt, ...], fn: Fn, target: Target, lifetimes: Lifetimes, turned: list[Run]
+) -> tuple[Stmt, ...]:
+    """The statements with such loops turned inside out; to `turned` come those that were."""
 
-    loop: For | While
-    sweeps: list[For] = field(default_factory=list)
-    around: list[Stmt] = field(default_factory=list)
+    def inside(stmt: Stmt) -> Stmt:
+        if not any(map(may_be_rounds, walk((stmt,)))):
+            return stmt
+        return stmt.with_blocks(tuple(_in_block(inner, fn, target, lifetimes, turned) for inner in stmt.blocks))
 
-    @property
-    def variables(self) -> list[Buf]:
-        """Those that get a value outside of sweeps."""
-        return list(dict.fromkeys(s.buf for s in self.around if isinstance(s, Store)))
-
-    @property
-    def names(self) -> set[str]:
-        """Those of the variables and symbols that get a value outside of sweeps."""
-        return {b.name for b in self.variables} | {s.binds for s in self.around if s.binds is not None}
-
-
-def _member(loop: Stmt, target: Target) -> _Member | None:
-    """What a loop is made of, if it is a sweep or rounds of sweeps."""
-    if not isinstance(loop, (For, While)):
-        return None
-    member = _Member(loop)
-
-    def fits(stmt: Stmt) -> bool:
-        if _is_sweep(stmt):
-            member.sweeps.append(stmt)
-            return all(isinstance(s, (Store, For, If)) for s in walk(stmt.body))
-        member.around.append(stmt)
-        before = len(member.sweeps)
-        inside = all(fits(s) for block in stmt.blocks for s in block)
-        if isinstance(stmt, (For, While)):
-            is_seq = isinstance(stmt, While) or stmt.kind == "seq"
-            return inside and is_seq and len(member.sweeps) > before
-        return inside and (isinstance(stmt, (Bind, If)) or isinstance(stmt, Store) and stmt.buf.is_scalar)
-
-    return member if fits(loop) and len(member.around) <= target.around_sweeps else None
-
-
-class _Run:
-    """Loops that can be one, in their order. `ahead`: statements between them that may as well stand before them."""
-
-    def __init__(self, fn: Fn, target: Target, lifetimes: Lifetimes):
-        self.fn, self.target, self.lifetimes = fn, target, lifetimes
-        self.statements: list[Stmt] = []  # all of them, as they were
-        self.members: list[_Member] = []
-        self.ahead: list[Stmt] = []
-        self.here = ""  # the index of an element
-        self.extent: DimLike = 0
-        self.bound: frozenset[str] = frozenset()
-        self.places: dict[Buf, dict[Map, bool]] = {}  # of arrays, by the index of an element, and whether it is stored
-
-    # --- whether they can be one ----------------------------------------------------------------------
-
-    def takes(self, stmt: Stmt) -> bool:
-        """Whether a statement can be of the run; then it is."""
-        member = _member(stmt, self.target)
-        if member is not None and self.fits(member):
-            self.members.append(member)
-        elif self.members and self.may_go_ahead(stmt):
-            self.ahead.append(stmt)
-        else:
-            return False
-        self.statements.append(stmt)
-        return True
-
-    def may_go_ahead(self, stmt: Stmt) -> bool:
-        if not (isinstance(stmt, Bind) or isinstance(stmt, Store) and stmt.buf.is_scalar):
-            return False
-        item = summarize(stmt)
-        return not any(conflict(summarize(m.loop), item, self.fn.facts) for m in self.members)
-
-    def fits(self, member: _Member) -> bool:
-        extent = self.extent if self.members else member.sweeps[0].extent
-        here = self.here or self.fn.names.fresh("i")
-        elements = _elements(member.loop, here)
-        bound = self.bound | bound_inside(member.loop)
-        if symbols(extent) & bound or not all(self.fn.facts.equal(s.extent, extent) for s in member.sweeps):
-            return False
-        # What rounds change is there for the others behind all rounds, not behind those of a block.
-        for other in self.members:
-            if any(self.uses(other, name) for name in member.names) or any(self.uses(member, n) for n in other.names):
-                return False
-        inner = bound | {b.name for s in walk(elements) for b in touched(s) if not b.dims}
-        places: dict[Buf, dict[Map, bool]] = {}  # of the arrays that this loop names
-        for stmt in walk(elements):
-            for access in accesses_of(stmt):
-                if access.buf.dims:
-                    known = places.setdefault(access.buf, {**self.places.get(access.buf, {})})
-                    known[access.index] = known.get(access.index, False) or access.write
-                    if not all(
-                        in_step(access.index, index, here, extent, inner)
-                        for index, stored in known.items()
-                        if stored or access.write
-                    ):
-                        return False
-        places = self.places | places
-        around = {load.buf for m in (*self.members, member) for s in m.around for load in loaded(s)}
-        if any(any(places[buf].values()) for buf in around & places.keys()):
-            return False
-        if not all(self.has_its_own_variables(sweep, member) for sweep in member.sweeps):
-            return False
-        self.here, self.extent, self.bound, self.places = here, extent, bound, places
-        return True
-
-    def uses(self, member: _Member, name: str) -> bool:
-        begin, end = self.lifetimes.spans[member.loop]
-        return any(2 * begin <= event < 2 * end for event in self.lifetimes.events.get(name, ()))
-
-    def has_its_own_variables(self, sweep: For, member: _Member) -> bool:
-        """Whether the variables that a sweep gives a value are those of an iteration of it."""
-        given = {b for s in walk(sweep.body) for b in touched(s) if not b.dims}
-        return not given & {*member.variables} and all(self.lifetimes.private(b.name, sweep) for b in given)
-
-    # --- the one loop ---------------------------------------------------------------------------------
-
-    def written(self) -> list[Stmt]:
-        """The run as one loop; nothing where it may as well stay as it is."""
-        rounds = [m.loop for m in self.members if _may_be_rounds(m.loop)]
-        if not rounds:
-            return []
-        held = self.held()
-        length = self.length(held)
-        if not self.pays(held) or isinstance(self.extent, int) and self.extent <= length:
-            return []
-        names, facts, span = self.fn.names, self.fn.facts, rounds[0].span
-        number = names.fresh("i")
-        first = length * Sym(number)
-        count: DimLike = dim_min(length, self.extent - first)
-        body: list[Stmt] = []
-        if length > 1:
-            body.append(Bind(names.fresh("count"), Index(count), span))
-            facts.learn(body[0].binds, 1, length)  # type: ignore[arg-type]
-            count = Sym(body[0].binds)  # type: ignore[arg-type]
-        short = {b: _with_dim(b, k, length) for b, k in held.items()}
-        behind: list[Stmt] = []
-        for member in self.members:
-            made, left = self.of_block(member, first, count)
-            body += [_shortened(s, held, short, first) for s in made]
-            behind += left
-        blocks = floordiv(self.extent + length - 1, length)
-        return [*self.ahead, For(number, blocks, tuple(body), "par", span), *behind]
-
-    def pays(self, held: dict[Buf, int]) -> bool:
-        """Whether rounds come back to more arrays than they find new rows of, which lie far from one another. A row
-        that begins a little further on than the last one is none."""
-        again: set[Buf] = set()
-        new: set[Buf] = set()
-        for loop in (m.loop for m in self.members if _may_be_rounds(m.loop)):
-            bound = bound_inside(loop) - {s.index for m in self.members for s in m.sweeps}
-            for stmt in walk((loop,)):
-                for access in accesses_of(stmt):
-                    if access.buf.dims and access.buf not in held:
-                        (
-                            new if any(_goes_far(entry, bound, self.target.lanes) for entry in access.index) else again
-                        ).add(access.buf)
-        return len(again - new) + len(held) > len(new)
-
-    def held(self) -> dict[Buf, int]:
-        """The temporaries that nothing else uses, with the dim of each that runs over the elements."""
-        first, last, here = self.members[0].loop, self.members[-1].loop, Sym(self.here)
-        begin, end = self.lifetimes.spans[first][0], self.lifetimes.spans[last][1]
-        again = self.lifetimes.around[first] is not None
-        found: dict[Buf, int] = {}
-        for buf, indices in self.places.items():
-            events = self.lifetimes.events[buf]
-            if buf.space != "temp" or events[0] < 2 * begin or events[-1] >= 2 * end or again and buf.carried:
-                continue
-            if events[0] % 2 or buf.unbound:
-                for k, extent in enumerate(buf.dims):
-                    if all(index[k] == here for index in indices) and self.fn.facts.equal(extent, self.extent):
-                        found[buf] = k
-        return found
-
-    def length(self, held: dict[Buf, int]) -> int:
-        """How many elements a block has: a power of two."""
-        target = self.target
-        longest = 1
-        for numbers in (_numbers(sweep) for m in self.members for sweep in m.sweeps):
-            if not isinstance(numbers, int):
-                return 1  # an element is a row
-            longest = max(longest, numbers)
-        kept = [product(d for k, d in enumerate(b.dims) if k != held[b]) for b in held]
-        total = sum(n if isinstance(n, int) else target.unknown for n in kept)
-        most = max(target.kept_of_a_block // max(total, 1), 2 * target.lanes)
-        return 1 << max((min(target.block, most) // longest).bit_length() - 1, 0)
-
-    def of_block(self, member: _Member, first: DimLike, count: DimLike) -> tuple[list[Stmt], list[Stmt]]:
-        """What a member does with a block, and what leaves in its variables the values that are wanted behind it."""
-        loop, names = member.loop, self.fn.names
-        made = _each_sweep(loop, lambda sweep: _of_block(sweep, first, count))
-        if not member.around:
-            return made, []
-        bound = [s.binds for s in member.around if s.binds is not None]
-        wanted = any(self.lifetimes.wanted_behind(name, loop) for name in (*bound, *(b.name for b in member.variables)))
-        before, _ = read_before_given((loop,))
-        own = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if wanted or b.name in before}
-        renamed = {b.name: variable.name for b, variable in own.items()}
-        renamed |= {n: names.fresh(n) for n in dict.fromkeys(bound) if n not in renamed and (wanted or n in before)}
-        begin: list[Stmt] = [
-            Store(variable, (), _value_of(b), None, loop.span) for b, variable in own.items() if b.name in before
-        ]
-        begin += [
-            Bind(new, Index(Sym(name)), loop.span)
-            for name, new in renamed.items()
-            if name in before and name not in {b.name for b in own}
-        ]
-        made = [rebound(with_storages(s, own), renamed) for s in made]
-        return [*begin, *made], _each_sweep(loop, lambda sweep: []) if wanted else []
-
-
-def _goes_far(entry: DimLike | E, bound: frozenset[str], few: int) -> bool:
-    """Whether a place along a dim is another one in each round, and not just a few elements further on in the row."""
-    own = index_symbols((entry,)) & bound
-    if not own or isinstance(entry, E):
-        return bool(own)
-    steps = [substitute(entry, {name: Sym(name) + 1}) - entry for name in own]
-    return index_symbols((entry,)) == own or not all(isinstance(s, int) and abs(s) <= few for s in steps)
-
-
-def _each_sweep(stmt: Stmt, rule: Callable[[For], list[Stmt]]) -> list[Stmt]:
-    """A statement with something else in place of each of its sweeps."""
-    if _is_sweep(stmt):
-        return rule(stmt)
-    if not stmt.blocks:
-        return [stmt]
-    return [stmt.with_blocks(tuple(tuple(t for s in block for t in _each_sweep(s, rule)) for block in stmt.blocks))]
-
-
-def _elements(loop: Stmt, here: str) -> tuple[Stmt, ...]:
-    """What a loop does with one element."""
-    return tuple(_each_sweep(loop, lambda sweep: [rename_statement(s, {sweep.index: Sym(here)}) for s in sweep.body]))
-
-
-def _of_block(sweep: For, first: DimLike, count: DimLike) -> list[Stmt]:
-    """A sweep over the elements from `first` on."""
-    here = first if count == 1 else first + Sym(sweep.index)
-    body = tuple(rename_statement(s, {sweep.index: here}) for s in sweep.body)
-    return list(body) if count == 1 else [For(sweep.index, count, body, "par", sweep.span)]
-
-
-def _numbers(loop: For) -> DimLike:
-    """How many numbers an iteration goes over."""
-    inner = [within.extent * _numbers(within) for s in loop.body for within in _loops(s)]  # type: ignore[operator]
-    known = [n for n in inner if isinstance(n, int)]
-    return max((1, *known)) if len(known) == len(inner) else next(n for n in inner if not isinstance(n, int))
-
-
-def _loops(stmt: Stmt) -> list[For]:
-    return [stmt] if isinstance(stmt, For) else [loop for block in stmt.blocks for s in block for loop in _loops(s)]
-
-
-def _with_dim(buf: Buf, k: int, extent: int) -> Buf:
-    short = Buf(buf.name, buf.dtype, (*buf.dims[:k], extent, *buf.dims[k + 1 :]))
-    short.carried, short.unbound = buf.carried, buf.unbound
-    return short
-
-
-def _shortened(stmt: Stmt, held: dict[Buf, int], short: dict[Buf, Buf], first: DimLike) -> Stmt:
-    """A statement with temporaries that are as long as a block."""
-
-    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
-        index = tuple(expression(i) if isinstance(i, E) else i for i in index)
-        if buf not in held:
-            return buf, index
-        k = held[buf]
-        return short[buf], (*index[:k], index[k] - first, *index[k + 1 :])  # type: ignore[operator]
-
-    def expression(e: E) -> E:
-        return map_expression(e, lambda x: Load(*place(x.buf, x.index)) if isinstance(x, Load) else None)
-
-    return map_statement(stmt, expression, place)
-
-
-def _value_of(buf: Buf) -> E:
-    return Index(Sym(buf.name)) if buf.dtype == i64 else Load(buf)
+    rows: list[Stmt] = []
+    if not any(map(may_be_rounds, block)):
+        return tuple(map(inside, block))
+    run = Run(fn, target, lifetimes, in_rounds)
+    for stmt in (*block, None):
+        if stmt is not None and run.takes(stmt):
+            continue
+        made = run.written()
+        turned += [run] if made else []
+        rows += made or map(inside, run.statements)
+        run = Run(fn, target, lifetimes, in_rounds)
+        if stmt is not None and not run.takes(stmt):
+            rows.append(inside(stmt))
+    return tuple(rows)
 
 
 __all__ = ["in_rounds"]

@@ -93,6 +93,8 @@ class Target:
     block_from: int = field(default=0, kw_only=True)  # a loop of fewer rounds is not shared by a block's threads
     parts_of_each: int = field(default=0, kw_only=True)  # that each of several sums is cut into, at most
     part_from: int = field(default=0, kw_only=True)  # rounds of a part of a sum, at least
+    of_a_block: int = field(default=0, kw_only=True)  # numbers that a block goes over again and again, at most
+    warp: int = field(default=0, kw_only=True)  # threads that run as one
     warp_most: int = field(default=0, kw_only=True)  # rounds of a loop that the threads of a warp divide
     rows_from: int = field(default=0, kw_only=True)  # fewer rows have a block each
     wide: int = field(default=0, kw_only=True)  # bytes that a thread reads or stores at a time
@@ -222,6 +224,8 @@ CUDA = replace(
     block_from=32,
     parts_of_each=64,
     part_from=64,
+    of_a_block=4096,
+    warp=32,
     warp_most=512,
     rows_from=1024,
     wide=16,

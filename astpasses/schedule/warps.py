@@ -19,8 +19,6 @@ from metaphrase.core.dims import floordiv, product
 from .nest import Bind, Fn, For, Grow, Store, loaded, touched, walk
 from .target import Target
 
-WARP = 32  # threads
-
 
 def by_warps(fn: Fn, target: Target) -> Fn:
     """The kernel, a warp for each of its iterations where that pays."""
@@ -29,11 +27,11 @@ def by_warps(fn: Fn, target: Target) -> Fn:
         return fn
     if isinstance(kernel.count, int) and kernel.count < target.rows_from:
         return fn
-    rows = min(target.threads // WARP, target.shared_bytes // max(_shared_bytes(fn), 1))
+    rows = min(target.threads // target.warp, target.shared_bytes // max(_shared_bytes(fn), 1))
     if rows < 2 or not _is_short(fn, target):
         return fn
     count = floordiv(kernel.count + rows - 1, rows)
-    return replace(fn, kernel=replace(kernel, count=count, threads=rows * WARP, rows=rows))
+    return replace(fn, kernel=replace(kernel, count=count, threads=rows * target.warp, rows=rows))
 
 
 def _is_short(fn: Fn, target: Target) -> bool:
@@ -67,4 +65,4 @@ def _shared_bytes(fn: Fn) -> int:
     return sum(size * buf.dtype.itemsize for size, buf in zip(sizes, bufs) if isinstance(size, int))
 
 
-__all__ = ["WARP", "by_warps"]
+__all__ = ["by_warps"]

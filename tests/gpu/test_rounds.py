@@ -1,0 +1,133 @@
+"""Loops in time on a GPU: a thread takes an element, or a lane, through all rounds, in one kernel.
+
+In: functions with loops around arrays, and batches of functions with loops. Out: the CPU's numbers; how many kernels
+there are, and whether the host has a loop left.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import stand_in as cupy
+from device_calls import check, put
+
+import metaphrase as mp
+
+random = np.random.default_rng(7)
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    with cupy.installed():
+        yield
+
+
+def decay(y, k):
+    for _ in range(30):
+        y = y - 0.01 * (k * (y - 0.005 * (k * y)))
+    return y
+
+
+def swing(x, v):
+    t = 0.0
+    while t < 0.3:
+        v = v + 0.01 * (0.1 * np.cos(t) - np.sin(x))
+        x = x + 0.01 * v
+        t += 0.01
+    return x, v, t
+
+
+def damped(u):
+    v = np.zeros_like(u)
+    for k in range(20):
+        v = v * 0.9 - 0.1 * u
+        u = u + v if k % 3 else u - v
+    return u
+
+
+def lorenz(u):
+    for _ in range(20):
+        u = u + 0.01 * np.array([10 * (u[1] - u[0]), u[0] * (28 - u[2]) - u[1], u[0] * u[1] - 8 / 3 * u[2]])
+    return u
+
+
+def saved(x, y):
+    out = np.zeros(12)
+    for k in range(12):
+        x, y = x + 0.1 * y, y - 0.1 * x
+        out[k] = x
+    return out
+
+
+def normed(x):
+    for _ in range(9):
+        x = x / np.sqrt(np.sum(x * x, axis=1, keepdims=True)) + 0.1
+    return x
+
+
+VECTOR, OTHER, MATRIX = random.random(50), random.random(50) + 0.5, random.random((50, 3))
+ONE = {  # that are one kernel of elements or lanes, beside those of numbers
+    "decay": (decay, (VECTOR, OTHER), ("f64[n]", "f64[n]")),
+    "decay of lanes": (mp.vmap(decay), (VECTOR, OTHER), ("f64[n]", "f64[n]")),
+    "decay of a matrix": (decay, (MATRIX, MATRIX + 1), ("f64[n, m]", "f64[n, m]")),
+    "slopes": (mp.vmap(mp.grad(decay)), (VECTOR, OTHER), ("f64[n]", "f64[n]")),
+    "swing": (swing, (VECTOR, OTHER), ("f64[n]", "f64[n]")),
+    "damped": (damped, (VECTOR,), ("f64[n]",)),
+    "slopes of damped": (mp.grad(lambda u: damped(np.sin(u)).sum()), (VECTOR,), ("f64[n]",)),
+    "lorenz": (mp.vmap(lorenz), (MATRIX,), ("f64[n, 3]",)),
+    "tangents of lorenz": (mp.vmap(mp.jacfwd(lorenz)), (MATRIX,), ("f64[n, 3]",)),
+    "saved": (mp.vmap(saved), (VECTOR, OTHER), ("f64[n]", "f64[n]")),
+    "rows": (normed, (random.random((40, 5)),), ("f64[n, 5]",)),
+    "rows of a hundred": (normed, (random.random((40, 100)),), ("f64[n, 100]",)),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_one_kernel(name):
+    f, arrays, types = ONE[name]
+    text = mp.source(f, *types, stage="cuda")
+    host = text.partition("\ndef ")[2]
+    assert "for " not in host and "while " not in host, host
+    assert len(re.findall(r"c\.(?:each|rows)\(", host)) == 1, host
+    jitted = mp.jit(f)
+    for n in (2, 40, 1, 7):  # the second program serves all sizes from 2 on
+        given = [a[:n] for a in arrays]
+        check(jitted(*put(*given)), mp.jit(f)(*given), rtol=1e-11, atol=1e-12)
+
+
+def heat(u):
+    for _ in range(6):
+        u = np.concatenate([u[:1], u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]), u[-1:]])
+    return u
+
+
+def mixed(u):
+    for _ in range(6):
+        u = u * 0.5 + u.sum()
+    return u
+
+
+@pytest.mark.parametrize("f", [heat, mixed])
+def test_what_elements_need_of_one_another_stays_with_the_host(f):
+    assert "for i in range(6)" in mp.source(f, "f64[n]", stage="cuda").partition("\ndef ")[2]
+    for n in (4, 50):
+        check(mp.jit(f)(*put(VECTOR[:n])), f(VECTOR[:n]), rtol=1e-12)
+
+
+def test_few_long_rows_stay_with_the_host():
+    """Eight lanes of a long array are work for the whole device in each round, and for eight blocks of it otherwise."""
+    assert "for i in range(6)" in mp.source(mp.vmap(heat), "f64[8, n]", stage="cuda").partition("\ndef ")[2]
+    u = random.random((8, 300))
+    check(mp.jit(mp.vmap(heat))(*put(u)), mp.vmap(heat)(u), rtol=1e-12)
+
+
+def test_arrays_of_elements_are_variables():
+    """Nothing goes through memory between rounds."""
+    text = mp.source(mp.vmap(decay), "f64[n]", "f64[n]", stage="cuda")
+    (loop,) = re.findall(r"\n        for \(i64 \w+ = 0; \w+ < 30.*?\n        }", text, re.S)
+    assert "y_1[" not in loop and "k[i]" in loop
+    large = mp.grad(lambda u: np.sum(np.sin(damped(np.sin(u) * u))))  # what the way back needs of each round
+    u = random.random(60)
+    check(mp.jit(large)(*put(u)), large(u), rtol=1e-11)
