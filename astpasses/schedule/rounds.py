@@ -38,8 +38,8 @@ def in_rounds(fn: Fn, target: Target) -> tuple[Stmt, ...]:
         return fn.body
     if target.threads and any(isinstance(s, Swap) for s in walk(fn.body)):
         spares: set[Buf] = set()
-        body = in_rounds(replace(fn, body=_with_sweeps_for_swaps(fn.body, fn, spares)), target)
-        if not _is_round_of(spares, body):
+        exchanging = _with_sweeps_for_swaps(fn.body, fn, spares)
+        if spares and not _is_round_of(spares, body := in_rounds(replace(fn, body=exchanging), target)):
             return body
     return _turned(fn, target)
 

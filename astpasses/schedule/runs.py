@@ -22,6 +22,7 @@ from .lifetimes import Lifetimes, read_before_given
 from .nest import (
     Bind,
     Buf,
+    Check,
     E,
     Fn,
     For,
@@ -81,11 +82,12 @@ def _member(loop: Stmt, target: Target) -> _Member | None:
     if not isinstance(loop, (For, While)):
         return None
     member = _Member(loop)
+    allowed = (Store, For, If, Bind, Check) if target.threads else (Store, For, If)
 
     def fits(stmt: Stmt) -> bool:
         if _is_sweep(stmt):
             member.sweeps.append(stmt)
-            return all(isinstance(s, (Store, For, If)) for s in walk(stmt.body))
+            return all(isinstance(s, allowed) for s in walk(stmt.body))
         member.around.append(stmt)
         before = len(member.sweeps)
         inside = all(fits(s) for block in stmt.blocks for s in block)
@@ -184,7 +186,7 @@ class Run:
     def written(self) -> list[Stmt]:
         """The run as one loop; nothing where it may as well stay as it is."""
         rounds = [m.loop for m in self.members if may_be_rounds(m.loop)]
-        if not rounds:
+        if not rounds or self.would_be_seen():
             return []
         held = self.held()
         length = self.length(held)
@@ -209,6 +211,11 @@ class Run:
             body = self.in_variables(body, first)
         blocks = floordiv(self.extent + length - 1, length)
         return [*self.ahead, For(number, blocks, tuple(body), "par", span), *behind]
+
+    def would_be_seen(self) -> bool:
+        """Whether who catches a failure could see what elements have stored behind the round that failed."""
+        checks = any(isinstance(s, Check) for m in self.members for s in walk((m.loop,)))
+        return checks and any(buf.space == "arg" and any(indices.values()) for buf, indices in self.places.items())
 
     def pays(self, held: dict[Buf, int]) -> bool:
         """Whether rounds come back to more arrays than they find new rows of, which lie far from one another. A row

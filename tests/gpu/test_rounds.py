@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pytest
 import stand_in as cupy
-from device_calls import check, put
+from device_calls import check, failure, put
 
 import metaphrase as mp
 
@@ -67,6 +67,13 @@ def normed(x):
     return x
 
 
+def picked(x, k):
+    s = 0.0
+    for j in range(10):
+        s += x[j] * x[k[j]]
+    return s
+
+
 VECTOR, OTHER, MATRIX = random.random(50), random.random(50) + 0.5, random.random((50, 3))
 ONE = {  # that are one kernel of elements or lanes, beside those of numbers
     "decay": (decay, (VECTOR, OTHER), ("f64[n]", "f64[n]")),
@@ -79,6 +86,11 @@ ONE = {  # that are one kernel of elements or lanes, beside those of numbers
     "lorenz": (mp.vmap(lorenz), (MATRIX,), ("f64[n, 3]",)),
     "tangents of lorenz": (mp.vmap(mp.jacfwd(lorenz)), (MATRIX,), ("f64[n, 3]",)),
     "saved": (mp.vmap(saved), (VECTOR, OTHER), ("f64[n]", "f64[n]")),
+    "picked": (
+        mp.vmap(picked),
+        (random.random((40, 10)), random.integers(-10, 10, (40, 10))),
+        ("f64[n, 10]", "i64[n, 10]"),
+    ),
     "rows": (normed, (random.random((40, 5)),), ("f64[n, 5]",)),
     "rows of a hundred": (normed, (random.random((40, 100)),), ("f64[n, 100]",)),
 }
@@ -90,7 +102,7 @@ def test_one_kernel(name):
     text = mp.source(f, *types, stage="cuda")
     host = text.partition("\ndef ")[2]
     assert "for " not in host and "while " not in host, host
-    assert len(re.findall(r"c\.(?:each|rows)\(", host)) == 1, host
+    assert len(re.findall(r"c\.(?:each|rows)(?:_checked)?\(", host)) == 1, host
     jitted = mp.jit(f)
     for n in (2, 40, 1, 7):  # the second program serves all sizes from 2 on
         given = [a[:n] for a in arrays]
@@ -121,6 +133,30 @@ def test_few_long_rows_stay_with_the_host():
     assert "for i in range(6)" in mp.source(mp.vmap(heat), "f64[8, n]", stage="cuda").partition("\ndef ")[2]
     u = random.random((8, 300))
     check(mp.jit(mp.vmap(heat))(*put(u)), mp.vmap(heat)(u), rtol=1e-12)
+
+
+def test_a_failure_in_rounds():
+    x, k = random.random((40, 10)), random.integers(-10, 10, (40, 10))
+    k[7, 3] = 12
+    kind, message, file, line = failure(mp.jit(mp.vmap(picked)), *put(x, k))
+    assert kind is IndexError and "12" in message and line == picked.__code__.co_firstlineno + 3
+
+
+def test_what_is_stored_before_a_failure_is_seen():
+    """The array is the caller's, who may catch the error: rounds stay one after the other."""
+
+    def stepped(y, k):
+        for t in range(5):
+            y[:] = y + k[t]
+            y[:] = y * y[k]
+        return y.sum()
+
+    y, k = np.ones(5), np.array([0, 1, 7, 0, 1])
+    (device_y,) = put(y)
+    failure(mp.jit(stepped), device_y, *put(k))
+    with pytest.raises(IndexError):
+        stepped(y, k)
+    np.testing.assert_array_equal(device_y.get(), y)
 
 
 def test_arrays_of_elements_are_variables():
