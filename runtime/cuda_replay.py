@@ -100,7 +100,8 @@ def _joined(rooms: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Notes:
-    """What a run launches and asks for, noted while it runs. `fixed`: arrays that are the same in each run."""
+    """What a run launches and asks for, noted while it runs. Arrays are numbered: those that are given, then those that
+    it asks for; what else a kernel is given is the same in each run."""
 
     def __init__(self, arrays: Sequence[Any]):
         self.given = [array.view() for array in arrays]  # one that is given twice stands at two places
@@ -127,9 +128,9 @@ class Notes:
 class Recipe:
     """The launches of a run for certain sizes, and the memory that they need."""
 
-    def __init__(self, xp: Any, notes: Notes, results: Sequence[Any]):
-        self.xp, self.launches = xp, notes.launches
-        self.results = [notes.places[id(array)] for array in results]
+    def __init__(self, xp: Any, notes: Notes, results: list[int], stream: Any):
+        self.xp, self.launches, self.results = xp, notes.launches, results
+        self.stream = stream  # as long as it is there no other one has its address
         count = len(notes.given)
         self.fresh = [k for k in dict.fromkeys(self.results) if k >= count]
         self.made = notes.made
@@ -160,6 +161,7 @@ class Recipe:
             table[k] = arena[begin : begin + nbytes].view(note.dtype).reshape(note.shape)
 
     def run(self, arrays: Sequence[Any]) -> tuple:
+        """The results for other arrays."""
         table = self.table.copy()
         table[: self.count] = arrays
         for k in self.fresh:
@@ -220,7 +222,8 @@ class Replays:
 
     def run(self, arrays: Sequence[Any], sizes: Sequence[int]) -> tuple | None:
         """The results; None where the program's text has to run."""
-        key = (self.program.xp.cuda.get_current_stream().ptr, *sizes)
+        stream = self.program.xp.cuda.get_current_stream()
+        key = (stream.ptr, *sizes)
         if key not in self.recipes:
             if len(self.recipes) >= MOST_RECIPES:
                 del self.recipes[next(iter(self.recipes))]
@@ -231,9 +234,10 @@ class Replays:
             return recipe.run(arrays)
         notes = Notes(arrays)
         results = self.program.told(notes.given, sizes, notes)
-        if len(notes.launches) <= MOST_LAUNCHES:
-            self.recipes[key] = Recipe(self.program.xp, notes, results)
-        return tuple(arrays[k] if (k := notes.places[id(r)]) < len(arrays) else r for r in results)
+        places = [notes.places.get(id(result), -1) for result in results]
+        if len(notes.launches) <= MOST_LAUNCHES and -1 not in places:
+            self.recipes[key] = Recipe(self.program.xp, notes, places, stream)
+        return tuple(arrays[k] if 0 <= k < len(arrays) else r for k, r in zip(places, results))
 
 
 __all__ = ["Replays", "arena_of"]
