@@ -22,7 +22,7 @@ from ..core.types import SHORT
 from ..effects import promised
 from ..locks import lock
 from .cuda_library import library
-from .cuda_replay import Notes, Replays
+from .cuda_replay import Notes, Replays, part_of
 
 RECORD = np.dtype(
     [
@@ -57,7 +57,7 @@ class Emitted(Protocol):
     kernels: str
     constants: tuple[Any, ...]
     may_fail: bool
-    launches_only: bool
+    same_each_run: bool
 
 
 class CudaProgram:
@@ -74,7 +74,7 @@ class CudaProgram:
         self.heap: Any = None
         self.launches = 0
         self.is_clean = False  # whether the record says nothing of a run before
-        self.replays = Replays(self) if emitted.launches_only else None
+        self.replays = Replays(self) if emitted.same_each_run else None
         self.lock = lock()  # the record and the heap are of one run at a time
         namespace: dict[str, Any] = {}
         exec(compile(emitted.text, f"<{emitted.entry} on the GPU>", "exec"), namespace)
@@ -100,6 +100,14 @@ class CudaProgram:
         """The results, as the program's text says. `notes`: is told what it launches."""
         self.launches = 0
         return self.entry(Run(self, effect, notes), *arrays, *sizes)
+
+    def call(self, site: int, operation: str, reads: tuple, writes: tuple, attributes: dict[str, Any]) -> None:
+        """What a library computes. Raises CheckFailed."""
+        status = self.library(operation, reads, writes, **attributes)
+        if status:
+            if self.emitted.may_fail:
+                Run(self).look()
+            raise CheckFailed(site + status - 1)
 
     def function(self, name: str) -> Any:
         """A kernel by its name."""
@@ -142,9 +150,10 @@ class Run:
 
     def view(self, array: Any, offset: int, extents: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """A part of an array for a library; offset and strides in elements."""
-        flat = array.reshape(-1)[offset:]
-        size = array.dtype.itemsize
-        return self.xp.lib.stride_tricks.as_strided(flat, extents, tuple(s * size for s in strides))
+        part = part_of(self.xp, array, offset, extents, strides)
+        if self.notes is not None:
+            self.notes.viewed(part, array, offset, extents, strides)
+        return part
 
     def read(self, array: Any) -> Any:
         """The one element of an array, as Python's number: the host waits for it."""
@@ -261,11 +270,9 @@ class Run:
 
     def library(self, site: int, operation: str, reads: tuple, writes: tuple, **attributes: Any) -> None:
         """What one of CuPy's libraries computes."""
-        status = self.program.library(operation, reads, writes, **attributes)
-        if status:
-            if self.program.emitted.may_fail:
-                self.look()
-            raise CheckFailed(site + status - 1)
+        self.program.call(site, operation, reads, writes, attributes)
+        if self.notes is not None:
+            self.notes.called(site, operation, reads, writes, attributes)
 
     def effect(self, site: int, *values: Any, into: Sequence[Any] = ()) -> None:
         """What Python does with arrays, in the order of the program, and what it gives."""

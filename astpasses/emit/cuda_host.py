@@ -87,13 +87,13 @@ class HostWriter:
         self.lines: list[str] = []
 
     @property
-    def launches_only(self) -> bool:
-        """Whether the host launches kernels and does nothing else: it waits for no number, calls no library and no
+    def same_each_run(self) -> bool:
+        """Whether the host launches kernels and calls libraries, and does nothing else: it waits for no number, calls no
         Python, and no kernel has to run again for want of memory."""
         if any(isinstance(s, Grow) for fn in self.program.fns for s in walk(fn.body)):
             return False
         host = [s for fn in (self.program.entry, *self.program.fns) if fn.kernel is None for s in walk(fn.body)]
-        return not any(isinstance(s, (LibraryCall, Effect, Grow)) or any(loaded(s)) for s in host)
+        return not any(isinstance(s, (Effect, Grow)) or any(loaded(s)) for s in host)
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)

@@ -28,8 +28,8 @@ from .cuda_prelude import prelude
 class EmittedCuda:
     """`text`: the module; `kernels`: the CUDA C in it; `entry`: the function in it that is called. `sites[k]`: what the
     failing or ordered site k is. `in_place`: results that are made in the storage of a parameter.
-    `sizes`: the numbers that the function takes behind the parameters. `launches_only`: whether the host
-    launches kernels and does nothing else; which ones its sizes say."""
+    `sizes`: the numbers that the function takes behind the parameters. `same_each_run`:
+    whether the host launches kernels and calls libraries, as its sizes say, and does nothing else."""
 
     name: str
     entry: str
@@ -40,7 +40,7 @@ class EmittedCuda:
     in_place: tuple[tuple[int, int], ...] = ()
     may_fail: bool = field(default=False)
     sizes: tuple[str, ...] = ()
-    launches_only: bool = False
+    same_each_run: bool = False
 
 
 def emit_cuda(program: Program) -> EmittedCuda:
@@ -70,7 +70,7 @@ def emit_cuda(program: Program) -> EmittedCuda:
         program.in_place,
         may_fail=stops,
         sizes=program.sizes,
-        launches_only=host.launches_only,
+        same_each_run=host.same_each_run,
     )
 
 

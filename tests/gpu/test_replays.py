@@ -22,6 +22,7 @@ from metaphrase.runtime import cuda_replay
 from metaphrase.runtime.cuda_replay import arena_of
 
 X = np.linspace(-1.0, 2.0, 3000)
+random = np.random.default_rng(11)
 
 
 @pytest.fixture(autouse=True)
@@ -167,9 +168,41 @@ def test_what_waits_or_calls_is_not_replayed():
     f, x = mp.jit(asks), cupy.asarray(X)
     for scale in (1.0, 100.0, 1.0, 1000.0):
         check(f(cupy.asarray(X * scale)), asks(X * scale))
-    g = mp.jit(lambda a: np.sort(a)[::-1] + np.cumsum(a))
-    for _ in range(4):
-        check(g(x), np.sort(X)[::-1] + np.cumsum(X))
+
+
+def layers(w, v, x):
+    hidden = np.tanh(x @ w + 0.1)
+    hidden = hidden / np.sum(hidden * hidden)
+    out = np.sum((hidden @ v.T) ** 2, axis=1)
+    return out / np.sum(out), hidden.T @ x
+
+
+def test_libraries_between_launches():
+    """Launches with no library between them are a graph each; parts of arrays that a library reads are taken once."""
+    w, v, x = random.random((30, 40)), random.random((20, 40)), random.random((50, 30))
+    f, device = mp.jit(layers), put(w, v, x)
+    counts = []
+    for _ in range(6):
+        given, count = counted(lambda: f(*device))
+        check(given, layers(w, v, x))
+        counts.append(count)
+        del given
+    assert [bool(graphs) for _, _, graphs in counts] == [False] * 3 + [True] * 3
+    assert counts[-1][1] == counts[0][1] and counts[-1][0] < counts[0][0]
+    others = put(w + 1, v, x)
+    check(f(*others), layers(w + 1, v, x))
+
+
+def test_a_library_that_fails():
+    def solved(a, b):
+        return np.cumsum(np.linalg.solve(a * 2, b) + np.sum(b))
+
+    f, a, b = mp.jit(solved), np.eye(4) + random.random((4, 4)), random.random(4)
+    regular, singular, right = put(a, np.zeros((4, 4)), b)
+    for _ in range(5):
+        check(f(regular, right), solved(a, b))
+        kind, *_ = failure(f, singular, right)
+        assert kind is np.linalg.LinAlgError
 
 
 def test_where_the_driver_makes_no_graph(monkeypatch):
