@@ -231,8 +231,8 @@ class Recipe:
                 self.program.call(step.site, step.operation, given(step.reads), given(step.writes), step.attributes)
 
     def _graphs(self, table: Sequence[Any]) -> list[Any] | None:
-        """The graphs of these addresses, one for each stretch of several launches; they are made when the addresses come
-        for the second time."""
+        """The graphs of these addresses, one for each stretch of several launches; they are made when the addresses
+        come for the second time."""
         if self.graphs is None:
             return None
         key = tuple([table[k].data.ptr for k in (*range(self.count), *self.fresh)])

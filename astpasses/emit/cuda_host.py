@@ -88,8 +88,8 @@ class HostWriter:
 
     @property
     def same_each_run(self) -> bool:
-        """Whether the host launches kernels and calls libraries, and does nothing else: it waits for no number, calls no
-        Python, and no kernel has to run again for want of memory."""
+        """Whether the host launches kernels and calls libraries, and does nothing else: it waits for no number, calls
+        no Python, and no kernel has to run again for want of memory."""
         if any(isinstance(s, Grow) for fn in self.program.fns for s in walk(fn.body)):
             return False
         host = [s for fn in (self.program.entry, *self.program.fns) if fn.kernel is None for s in walk(fn.body)]
