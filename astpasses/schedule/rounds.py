@@ -34,11 +34,13 @@ from .target import Target
 
 def in_rounds(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops turned inside out."""
+    if target.threads and any(isinstance(s, Swap) for loop in _parallel(fn.body) for s in walk((loop,))):
+        fn = replace(fn, body=_with_exchanges(fn.body, fn, set(), in_element=True))
     if not any(map(may_be_rounds, walk(fn.body))):
         return fn.body
     if target.threads and any(isinstance(s, Swap) for s in walk(fn.body)):
         spares: set[Buf] = set()
-        exchanging = _with_sweeps_for_swaps(fn.body, fn, spares)
+        exchanging = _with_exchanges(fn.body, fn, spares)
         if spares and not _is_round_of(spares, body := in_rounds(replace(fn, body=exchanging), target)):
             return body
     return _turned(fn, target)
@@ -55,20 +57,30 @@ def _is_round_of(spares: set[Buf], block: tuple[Stmt, ...], in_round: bool = Fal
     return False
 
 
-def _with_sweeps_for_swaps(block: tuple[Stmt, ...], fn: Fn, spares: set[Buf]) -> tuple[Stmt, ...]:
+def _parallel(block: tuple[Stmt, ...]) -> list[Stmt]:
+    return [s for s in walk(block) if isinstance(s, For) and s.kind == "par"]
+
+
+def _with_exchanges(
+    block: tuple[Stmt, ...], fn: Fn, spares: set[Buf], in_element: bool = False, inside: bool = False
+) -> tuple[Stmt, ...]:
     """The statements with arrays that change places in a loop exchanging their elements, through the variables
-    `spares`: where an element goes through all rounds by itself it has one of each array only."""
+    `spares`: where an element goes through all rounds by itself it has one of each array only. `in_element`: in a
+    parallel loop alone, whose iterations have no arrays to exchange but their own."""
     rows: list[Stmt] = []
     for stmt in block:
-        if isinstance(stmt, (For, While)):
-            stmt = stmt.with_blocks(tuple(_with_sweeps_for_swaps(inner, fn, spares) for inner in stmt.blocks))
-            stmt = stmt.with_blocks(tuple(tuple(_exchange(s, fn, spares) for s in inner) for inner in stmt.blocks))
+        is_loop = isinstance(stmt, (For, While)) if not in_element else isinstance(stmt, For) and stmt.kind == "par"
+        if isinstance(stmt, Swap) and inside:
+            stmt = _exchange(stmt, fn, spares)
+        elif stmt.blocks:
+            blocks = (_with_exchanges(inner, fn, spares, in_element, inside or is_loop) for inner in stmt.blocks)
+            stmt = stmt.with_blocks(tuple(blocks))
         rows.append(stmt)
     return tuple(rows)
 
 
-def _exchange(stmt: Stmt, fn: Fn, spares: set[Buf]) -> Stmt:
-    if not isinstance(stmt, Swap) or not stmt.a.dims or stmt.a.dims != stmt.b.dims or stmt.a.dynamic or stmt.b.dynamic:
+def _exchange(stmt: Swap, fn: Fn, spares: set[Buf]) -> Stmt:
+    if not stmt.a.dims or stmt.a.dims != stmt.b.dims or stmt.a.dynamic or stmt.b.dynamic:
         return stmt
     spare = local(fn.names.fresh("spare"), stmt.a.dtype)
     spares.add(spare)

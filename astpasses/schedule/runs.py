@@ -34,6 +34,7 @@ from .nest import (
     Store,
     While,
     bound_inside,
+    constant,
     index_symbols,
     loaded,
     local,
@@ -209,6 +210,9 @@ class Run:
             behind += left
         if self.target.threads:
             body = self.in_variables(body, first)
+            read, _ = read_before_given(tuple(body))  # what is exchanged for the first time nobody has stored
+            unset = [b for b in short.values() if not b.dims and b.name in read]
+            body = [*(Store(b, (), constant(0, b.dtype), None, span) for b in unset), *body]
         blocks = floordiv(self.extent + length - 1, length)
         return [*self.ahead, For(number, blocks, tuple(body), "par", span), *behind]
 

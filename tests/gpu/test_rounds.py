@@ -74,6 +74,27 @@ def picked(x, k):
     return s
 
 
+def settled(y0):
+    y = np.array([y0, 0.0])
+    for _ in range(100):
+        new = y + 0.1 * np.array([y[1], -y[0] - y[1]])
+        if np.max(np.abs(new - y)) < 1e-3:
+            break
+        y = new
+    return y
+
+
+def until(y0, end):
+    y, t = np.array([y0, 0.0]), 0.0
+    while True:
+        new = y + 0.1 * np.array([y[1], -y[0]])
+        t += 0.1
+        if t > end:
+            break
+        y = new
+    return y
+
+
 VECTOR, OTHER, MATRIX = random.random(50), random.random(50) + 0.5, random.random((50, 3))
 ONE = {  # that are one kernel of elements or lanes, beside those of numbers
     "decay": (decay, (VECTOR, OTHER), ("f64[n]", "f64[n]")),
@@ -85,6 +106,8 @@ ONE = {  # that are one kernel of elements or lanes, beside those of numbers
     "slopes of damped": (mp.grad(lambda u: damped(np.sin(u)).sum()), (VECTOR,), ("f64[n]",)),
     "lorenz": (mp.vmap(lorenz), (MATRIX,), ("f64[n, 3]",)),
     "tangents of lorenz": (mp.vmap(mp.jacfwd(lorenz)), (MATRIX,), ("f64[n, 3]",)),
+    "a state that is kept or replaced": (mp.vmap(settled), (VECTOR,), ("f64[n]",)),
+    "the same, in another time": (mp.vmap(until), (VECTOR, OTHER), ("f64[n]", "f64[n]")),
     "saved": (mp.vmap(saved), (VECTOR, OTHER), ("f64[n]", "f64[n]")),
     "picked": (
         mp.vmap(picked),
@@ -107,6 +130,12 @@ def test_one_kernel(name):
     for n in (2, 40, 1, 7):  # the second program serves all sizes from 2 on
         given = [a[:n] for a in arrays]
         check(jitted(*put(*given)), mp.jit(f)(*given), rtol=1e-11, atol=1e-12)
+
+
+def test_slopes_of_a_state_that_is_kept_or_replaced():
+    """What the way back needs grows in each lane."""
+    f = mp.vmap(mp.jacrev(settled))
+    check(mp.jit(f)(*put(VECTOR[:9])), mp.jit(f)(VECTOR[:9]), rtol=1e-11, atol=1e-12)
 
 
 def heat(u):
