@@ -39,6 +39,7 @@ RECORD = np.dtype(
 )
 NOTHING_FAILED = np.iinfo(np.int32).max
 FIRST_HEAP = 1 << 20  # bytes
+WARP = 32  # threads
 
 
 class CheckFailed(Exception):
@@ -176,7 +177,7 @@ class Run:
 
     def each(self, name: str, count: int, threads: int, *args: Any) -> None:
         """A kernel each of whose threads does iterations of its own."""
-        self._launch(name, -(-count // threads), threads, args)
+        self._each(name, count, threads, args)
 
     def rows(self, name: str, count: int, threads: int, *args: Any) -> None:
         """A kernel each of whose blocks does iterations of its own."""
@@ -188,7 +189,7 @@ class Run:
 
     def each_checked(self, name: str, count: int, threads: int, *args: Any) -> None:
         """As `each`, of a program that may fail."""
-        self._launch(name, -(-count // threads), threads, (*self._checks(), *args))
+        self._each(name, count, threads, (*self._checks(), *args))
 
     def rows_checked(self, name: str, count: int, threads: int, *args: Any) -> None:
         """As `rows`, of a program that may fail."""
@@ -209,6 +210,12 @@ class Run:
     def one_growing(self, name: str, kept: tuple, threads: int, *args: Any) -> None:
         """As `one`, with arrays that grow."""
         self._growing(kept, lambda: self.one_checked(name, threads, *args))
+
+    def _each(self, name: str, count: int, threads: int, args: Sequence[Any]) -> None:
+        """Blocks are small where larger ones would leave multiprocessors with nothing to do."""
+        while threads > WARP and count < threads * self.program.most_blocks // 16:
+            threads //= 2
+        self._launch(name, -(-count // threads), threads, args)
 
     def _launch(self, name: str, blocks: int, threads: int, args: Sequence[Any]) -> None:
         if blocks > 0:

@@ -192,6 +192,8 @@ class KernelWriter:
 
     def stored(self, stmt: Store, place: str) -> str:
         value, dtype = stmt.value, stmt.buf.dtype
+        if stmt.atomic:
+            return f"mp_atomic_{stmt.monoid}(&{place}, {self.expression(value)});"
         if stmt.monoid is None:
             return f"{place} = {self.expression(value)};"
         monoid = MONOIDS[stmt.monoid]

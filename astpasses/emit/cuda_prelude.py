@@ -81,6 +81,17 @@ __device__ __noinline__ void mp_fail(mp_run* c, int launch, i64 key, int site, V
 }
 """
 
+_ATOMIC = """\
+// Combines x with what lies there, while other threads do the same. CUDA adds up unsigned integers of 64 bits: the bits
+// are the same.
+template<class T, class V> __device__ inline void mp_atomic_sum(T* there, V x) {
+    if constexpr (sizeof(T) == 8) atomicAdd((unsigned long long*)there, (unsigned long long)(T)x);
+    else atomicAdd(there, (T)x);
+}
+template<class T, class V> __device__ inline void mp_atomic_max(T* there, V x) { atomicMax(there, (T)x); }
+template<class T, class V> __device__ inline void mp_atomic_min(T* there, V x) { atomicMin(there, (T)x); }
+"""
+
 _GROW = """\
 // Room for `rows` rows; what was in the first ones stays.
 __device__ __noinline__ void* mp_grow(mp_run* c, int launch, void* old, i64* room, i64 rows, i64 row) {
@@ -148,7 +159,7 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
     runs = "mp_run* c" in text
     if runs:
         functions.append(RUN)
-    for name, definition in (("mp_fail(", _FAIL), ("mp_grow(", _GROW)):
+    for name, definition in (("mp_fail(", _FAIL), ("mp_grow(", _GROW), ("mp_atomic_", _ATOMIC)):
         if name in text:
             functions.append(definition)
     if blocks:

@@ -270,7 +270,9 @@ class _Division:
     def is_large(self, loop: For) -> bool:
         """Whether a loop has more to do side by side than one block should."""
         amount = self.amount(loop)
-        return not isinstance(amount, int) or amount >= self.target.grid_from
+        if not isinstance(amount, int) or amount >= self.target.grid_from:
+            return True
+        return amount >= self.target.warp and self.all_work(loop) >= self.target.grid_work
 
     def amount(self, loop: For) -> DimLike:
         """How many iterations may run side by side, those of loops inside included."""
@@ -327,27 +329,30 @@ class _Division:
         return score > 0
 
     def work(self, block: Iterable[Stmt]) -> tuple[int, int]:
-        """How many operations of a block stand in loops, outside and inside of the long independent ones."""
+        """How much of a block's work stands in loops, outside and inside of the long independent ones."""
         alone = shared = 0
         for stmt in block:
-            rounds = 1
-            if isinstance(stmt, (For, While)):
-                extent = stmt.extent if isinstance(stmt, For) else self.target.unknown
-                rounds = extent if isinstance(extent, int) else self.target.unknown
+            rounds = self.rounds(stmt)
             if isinstance(stmt, For) and any(self._long((stmt,))) and self.shape(stmt) is not None:
-                shared += rounds * sum(map(self.all_operations, stmt.body))
+                shared += rounds * sum(map(self.all_work, stmt.body))
                 continue
             for inner in stmt.blocks:
                 more, others = self.work(inner)
-                own = sum(operations(s) for s in inner) if isinstance(stmt, (For, While)) else 0
+                own = sum(1 + operations(s) for s in inner) if isinstance(stmt, (For, While)) else 0
                 alone, shared = alone + rounds * (more + own), shared + rounds * others
         return alone, shared
 
-    def all_operations(self, stmt: Stmt) -> int:
-        """Those of a statement and what is inside it."""
-        inside = sum(self.all_operations(s) for block in stmt.blocks for s in block)
-        rounds = stmt.extent if isinstance(stmt, For) and isinstance(stmt.extent, int) else 1
-        return operations(stmt) + rounds * inside
+    def all_work(self, stmt: Stmt) -> int:
+        """That of a statement and of what is inside it."""
+        inside = sum(self.all_work(s) for block in stmt.blocks for s in block)
+        return 1 + operations(stmt) + self.rounds(stmt) * inside
+
+    def rounds(self, stmt: Stmt) -> int:
+        """How often what is inside a statement is done, about."""
+        if not isinstance(stmt, (For, While)):
+            return 1
+        extent = stmt.extent if isinstance(stmt, For) else self.target.unknown
+        return extent if isinstance(extent, int) else self.target.unknown
 
     def long_inside(self, shape: Shape) -> list[For]:
         """The outermost independent loops of an iteration that have many rounds, or nobody knows how many."""

@@ -268,7 +268,7 @@ def _in_long_lines(block: Block, x: Value, axis: int) -> Value | None:
     """x, if the numbers along an axis may be many and stand one behind the other; what is not in memory is put there,
     since a number that is computed twice may have another last bit."""
     view = strided(block, x)
-    if x.dtype.kind not in "iuf" or block.shared.facts.less(x.dims[axis], block.shared.target.sums_from):
+    if x.dtype.kind not in "iuf" or block.shared.facts.less(x.dims[axis], block.shared.target.lines_from):
         return None
     if view is not None:
         return x if view.strides[axis] == 1 else None

@@ -11,18 +11,21 @@ In: a loop that stores into an array at places read from data. Out: the kernels 
                                                  y[t[order[k + m]]] += v[order[k + m]]
 
 Every place sees what it would see if the loop ran as it stands, in the same order: floats are the same to the bit, and
-of plain stores the last one stays. Nothing is done by atomic operations. Checks are made with the keys, before any
-store: what the loop had stored when it failed is lost, and so it has to be an array that the caller does not see.
+of plain stores the last one stays. Integers that are added up, or of which the largest or smallest stays, are the same
+in any order: they are combined by atomic operations, and nothing is sorted. Checks are made before any store: what the
+loop had stored when it failed is lost, and so it has to be an array that the caller does not see.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, product, symbols, symbols_of
+from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
 from .independence import Independence, Roles
@@ -52,6 +55,7 @@ from .shapes import Shape, unravelled
 from .target import Target
 
 TRUTH = np.dtype(bool)
+ATOMIC = ("sum", "max", "min")  # what a GPU combines as one
 
 
 class Known(Protocol):
@@ -88,15 +92,56 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
                 names |= _given(stmt)
     entries = [(e, d, _names(e)) for e, d in zip(store.index, store.buf.dims)]
     keys = [(e, d) for e, d, names in entries if names & data]
-    if not keys or any(names & data and names & lanes for _, _, names in entries):
+    checks = [s for s in body if isinstance(s, Check)]
+    if checks and store.buf.space == "arg":
+        return None
+    if store.buf.dtype.kind in "iu" and store.buf.dtype.itemsize >= 4:
+        combined = _combined(store)
+        if combined.monoid in ATOMIC and (kernels := _with_atomics(of, loops, (*body[:-1], combined))) is not None:
+            return kernels
+    if (
+        not keys
+        or store.buf.dynamic
+        and len(keys) > 1
+        or any(names & data and names & lanes for _, _, names in entries)
+    ):
         return None
     needed = [s for s in body[:-1] if not _used(s) & lanes]
-    checks = [s for s in body if isinstance(s, Check)]
-    if checks and (store.buf.space == "arg" or any(_used(s) & lanes for s in checks)):
+    if any(_used(s) & lanes for s in checks):
         return None
     first, *others = _kernels(of, ordered, beside, needed, body, keys, count)
     early = any(load.buf is store.buf for s in walk((first,)) for load in loaded(s))  # before anything is stored
     return None if early else [first, *others]
+
+
+def _combined(store: Store) -> Store:
+    """`y[p] = y[p] + v` as `y[p] += v`."""
+    value = store.value
+    if store.monoid is not None or not isinstance(value, Op):
+        return store
+    monoids = [m.name for m in MONOIDS.values() if m.combine == value.name and value.dtype == store.buf.dtype]
+    others = [e for e in value.args if not (isinstance(e, Load) and (e.buf, e.index) == (store.buf, store.index))]
+    if not monoids or len(value.args) != 2 or len(others) != 1:
+        return store
+    return replace(store, value=others[0], monoid=monoids[0])
+
+
+def _with_atomics(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> list[Stmt] | None:
+    """Checks, then the store by as many threads as there are iterations; None where a check reads what is stored."""
+    *before, store = body
+    assert isinstance(store, Store)
+    if any(load.buf is store.buf for s in body for load in loaded(s)):
+        return None
+    shape = Shape([replace(loop, kind="red", private=None) for loop in loops], (), Roles())
+
+    def region(body: tuple[Stmt, ...]) -> Region:
+        return Region((shape.nest(body, "grid"),), shape.total, False, of.target.threads)
+
+    stores = _leading_to(replace(store, atomic=True), [s for s in before if not isinstance(s, Check)])
+    if not any(isinstance(s, Check) for s in before):
+        return [region(stores)]
+    last = max(k for k, s in enumerate(before) if isinstance(s, Check))
+    return [region(tuple(before[: last + 1])), region(stores)]
 
 
 def _store(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> Store | None:
@@ -106,7 +151,7 @@ def _store(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> Store | None:
         isinstance(s, (Bind, Check)) or isinstance(s, Store) and s.buf.is_scalar and not s.monoid for s in before
     ):
         return None
-    if not isinstance(store, Store) or not store.buf.dims or store.buf.dynamic or store.buf.space == "stack":
+    if not isinstance(store, Store) or not store.buf.dims or store.buf.space == "stack":
         return None
     if any(load.buf is store.buf and load.index != store.index for s in body for load in loaded(s)):
         return None  # its own place it may read

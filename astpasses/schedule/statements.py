@@ -84,13 +84,15 @@ class Stmt:
 
 @dataclass(eq=False)
 class Store(Stmt):
-    """`buf[index] = value`, or combined with what is there when `monoid` is sum, prod, max, min, any, all."""
+    """`buf[index] = value`, or combined with what is there when `monoid` is sum, prod, max, min, any, all. `atomic`:
+    while other threads may do the same (scatters.py)."""
 
     buf: Buf
     index: Map
     value: E
     monoid: str | None = None
     span: Span | None = None
+    atomic: bool = False
 
     @property
     def expressions(self) -> tuple[E, ...]:

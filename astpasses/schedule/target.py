@@ -69,6 +69,7 @@ class Target:
     # work side by side
     lanes: int  # partial results, or iterations in lockstep
     sums_from: int  # a reduction of fewer rounds has one partial result
+    lines_from: int  # the place of an extreme of more numbers is sought when the extreme is known
     lockstep_from: int  # fewer iterations around a `while` run one by one
     together: int  # rounds of a loop around an innermost one that are done at a time
     vector_from: int  # a loop of fewer rounds is not worth vectorising
@@ -90,6 +91,7 @@ class Target:
     threads: int = field(default=0, kw_only=True)  # of a block, at most; 0: functions are no kernels
     blocks: int = field(default=0, kw_only=True)  # that a reduction is cut into, at most
     grid_from: int = field(default=0, kw_only=True)  # fewer iterations run in one block
+    grid_work: int = field(default=0, kw_only=True)  # unless they have so much to do
     block_from: int = field(default=0, kw_only=True)  # a loop of fewer rounds is not shared by a block's threads
     parts_of_each: int = field(default=0, kw_only=True)  # that each of several sums is cut into, at most
     part_from: int = field(default=0, kw_only=True)  # rounds of a part of a sum, at least
@@ -162,6 +164,7 @@ CPU = Target(
     streams=16,
     lanes=32,  # of fewer, gcc unrolls the inner loop away before it vectorises
     sums_from=512,
+    lines_from=512,
     lockstep_from=64,
     together=4,
     vector_from=8,
@@ -211,6 +214,7 @@ CUDA = replace(
     streams=64,
     lanes=1,
     sums_from=_NEVER,
+    lines_from=32,
     lockstep_from=_NEVER,  # a thread has a loop of its own
     vector_from=_NEVER,
     together=1,
@@ -221,6 +225,7 @@ CUDA = replace(
     threads=256,
     blocks=1024,
     grid_from=1024,
+    grid_work=1 << 17,
     block_from=32,
     parts_of_each=64,
     part_from=64,

@@ -17,6 +17,7 @@ from stages import CASES, core
 
 import metaphrase as mp
 from metaphrase.gpu_kernels import kernels
+from metaphrase.runtime.cuda import Run
 
 GOLDENS = Path(__file__).parent / "goldens"
 
@@ -120,6 +121,33 @@ def test_sums_have_parts_that_sizes_decide():
 def test_small_loops_share_one_kernel_and_large_ones_a_grid():
     assert launched("relaxed") == ["one"]
     assert set(launched("relaxed_large")) == {"each"} and "for i in range(50):" in text_of("relaxed_large")
+
+
+def test_few_iterations_with_much_to_do_are_a_grid_of_small_blocks(monkeypatch):
+    def how(f, *types):
+        return re.findall(r"c\.(\w+)\('", mp.source(f, *types, stage="cuda").partition("\ndef ")[2])
+
+    assert how(lambda x: np.argmax(x, axis=1), "f32[1000, 1000]") == ["rows"]
+    assert how(lambda x: np.cumsum(x, axis=0), "f32[1000, 1000]") == ["each"]
+    assert how(lambda x: np.cumsum(x, axis=0), "f32[20, 1000]") == ["one"]
+    blocks, launch = [], Run._launch
+    monkeypatch.setattr(Run, "_launch", lambda self, *a: (blocks.append(a[1:3]), launch(self, *a))[1])
+    with stand_in.installed():
+        for n in (100, 3000, 2 * 132 * 256):
+            x = np.arange(float(n))
+            np.testing.assert_array_equal(mp.device_get(mp.jit(lambda x: x * 2, device="gpu")(x)), x * 2)
+    assert blocks == [(1, 128), (94, 32), (264, 256)]  # the first is one block's, which has no more to do
+
+
+def test_extremes_of_rows_are_sought_by_a_block():
+    x = np.random.default_rng(4).normal(size=(70, 200))
+    x[3, 5] = x[3, 90] = np.nan
+    x[4], x[5, 7], x[5, 150] = 1.0, 9.0, 9.0
+    with stand_in.installed():
+        for f in (np.argmax, np.argmin):
+            np.testing.assert_array_equal(
+                mp.device_get(mp.jit(lambda x, f=f: f(x, axis=1), device="gpu")(x)), f(x, axis=1)
+            )
 
 
 def test_what_may_fail_says_so():

@@ -90,6 +90,40 @@ PROGRAMS = {
 }
 
 
+def counted(places):
+    y = np.zeros(9, np.int32)
+    np.add.at(y, places, 2)
+    return y
+
+
+def extremes(places, numbers):
+    largest, smallest = np.full(9, -100), np.full(9, 100)
+    np.maximum.at(largest, places, numbers)
+    np.minimum.at(smallest, places, numbers)
+    return largest, smallest
+
+
+def tallied(places, numbers):
+    table = np.zeros((9, 4), np.uint32)
+    for k in range(len(places)):
+        table[places[k], numbers[k] % 4] += 1
+    return table
+
+
+def of_numbers(places):
+    return np.bincount(places + 9, minlength=5)
+
+
+NUMBERS = SOURCE.integers(-50, 50, 400)
+ATOMIC = {
+    "counted": (counted, (PLACES,)),
+    "extremes": (extremes, (PLACES, NUMBERS)),
+    "tallied": (tallied, (PLACES, NUMBERS)),
+    "of_numbers": (of_numbers, (PLACES,)),
+}
+PROGRAMS |= ATOMIC
+
+
 def program(name, simplified=True):
     function, args = PROGRAMS[name]
     call = take_apart(args, {})
@@ -98,7 +132,8 @@ def program(name, simplified=True):
 
 
 @pytest.mark.parametrize(
-    "name, simplified", [*((name, True) for name in PROGRAMS), ("added", False), ("sparse", False)]
+    "name, simplified",
+    [*((name, True) for name in PROGRAMS if name not in ATOMIC), ("added", False), ("sparse", False)],
 )
 def test_results_are_those_of_the_order(name, simplified, monkeypatch):
     monkeypatch.setenv("CUEMU_ORDER", "rand")
@@ -108,6 +143,23 @@ def test_results_are_those_of_the_order(name, simplified, monkeypatch):
     assert re.search(r"c\.library\(-1, 'argsort', \(keys\w*,\), \(order\w*,\), axis=0\)", text)
     for got, want in zip(run(core, args, SMALL), evaluate(core, *args), strict=True):
         assert np.array_equal(got, want) and got.dtype == np.asarray(want).dtype
+
+
+@pytest.mark.parametrize("name", ATOMIC)
+def test_integers_are_combined_in_any_order(name, monkeypatch):
+    """By atomic operations: nothing is sorted, and no thread goes through all of them."""
+    monkeypatch.setenv("CUEMU_ORDER", "rand")
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    core, args = program(name)
+    text = emitted(core, SMALL, checked=True)[1].text
+    assert re.search(r"mp_atomic_\w+\(&", text) and "argsort" not in text
+    for got, want in zip(run(core, args, SMALL), evaluate(core, *args), strict=True):
+        assert np.array_equal(got, want) and got.dtype == np.asarray(want).dtype
+    monkeypatch.setenv("CUEMU_RACES", "0")  # threads that fail tell it to the same record
+    wrong = (np.where(np.arange(args[0].size).reshape(args[0].shape) == 7, 99, args[0]), *args[1:])
+    if name != "of_numbers":
+        with pytest.raises(IndexError, match="99"):
+            run(core, wrong, SMALL)
 
 
 def test_the_first_wrong_place_is_told():
