@@ -362,8 +362,9 @@ class _Checker:
                 self.fault(f"{buf.name} is not private to iterations of the loop over {loop.index}", loop)
 
     def declared(self, key: Key, loop: For) -> bool:
-        """Whether a loop says that a temporary is private, if temporaries are placed."""
-        return loop.private is None or key in {*self.variables, *self.scratch, *map(key_of, loop.private)}
+        """Whether a loop says that a temporary is private. Before all are placed, a GPU's loops name arrays alone."""
+        unplaced = isinstance(key, str) and key in self.named and self.named[key].space == "temp"
+        return loop.private is None or unplaced or key in {*self.variables, *self.scratch, *map(key_of, loop.private)}
 
     def meet(self, loop: For, a: _Touch, b: _Touch, inner: frozenset[str], data: frozenset[str]) -> bool:
         """Whether a place that one iteration writes is surely touched by another."""

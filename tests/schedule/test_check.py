@@ -36,13 +36,17 @@ from metaphrase.astpasses.schedule.nest import (
 from metaphrase.astpasses.schedule.python_loops import python_loops
 from metaphrase.astpasses.schedule.rewrite import rename_statement
 from metaphrase.astpasses.schedule.stage import PASSES
-from metaphrase.astpasses.schedule.target import CPU, ONE_THREAD
+from metaphrase.astpasses.schedule.target import CPU, CUDA, ONE_THREAD
 from metaphrase.core.build import trace
 from metaphrase.core.dims import Sym, dim_max, dim_min
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array, f32, f64, i64, type_of
+from metaphrase.ops.arithmetic import div, sub
 from metaphrase.ops.dot import dot_general
+from metaphrase.ops.elementary import exp
+from metaphrase.ops.reduce import reduce_max, reduce_sum
 from metaphrase.ops.samples import SAMPLES
+from metaphrase.ops.shape import broadcast
 from metaphrase.pipeline import finished
 
 Rewrite = Callable[[Stmt], "Stmt | tuple[Stmt, ...] | None"]
@@ -358,6 +362,19 @@ def test_every_primitive_keeps_the_rules_in_every_pass(name, monkeypatch):
         params = [(f"x{k}", type_of(np.asarray(a))) for k, a in enumerate(sample.args)]
         function = trace(f"use_{name}", lambda *a, s=sample: REGISTRY[name](*a, **s.attributes) or (), params)
         assert check(schedule(function)).name == function.name
+
+
+def test_variables_of_a_kernels_iterations_are_no_fault_before_they_are_placed(monkeypatch):
+    """Loops that a block divides name arrays alone as theirs."""
+    monkeypatch.setenv("METAPHRASE_CHECK", "1")
+
+    def means(x):
+        e = exp(sub(x, broadcast(reduce_max(x, axes=(1,)), shape=(3, 4), axes=(0,))))
+        return div(e, broadcast(reduce_sum(e, axes=(1,)), shape=(3, 4), axes=(0,)))
+
+    function = trace("means", means, [("x", Array(f64, (3, 4)))])
+    program = schedule(function, CUDA)
+    assert any(fn.kernel for fn in program.fns)
 
 
 def test_a_pass_that_breaks_a_program_is_named(monkeypatch):
