@@ -39,6 +39,7 @@ from .promotion import (
     is_weak,
     known_size,
     lift,
+    mask_of,
     promote,
     result_type,
     scalar_dim,
@@ -351,7 +352,7 @@ def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Any = 
         words = f"Cannot cast array data from {have!r} to {x.type.dtype!r} according to the rule {casting!r}"
         raise DTypeError(words, code="dtype", remedy="convert it with .astype first")
     new = broadcast_to(to_dtype(src, x.type.dtype), x.type.dims)
-    return new if where is True else select(broadcast_to(to_dtype(where, bool), x.type.dims), new, x)
+    return new if where is True else select(mask_of(where, x.type.dims), new, x)
 
 
 # --- grids -------------------------------------------------------------------------------------------------

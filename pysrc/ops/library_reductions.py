@@ -36,6 +36,7 @@ from .promotion import (
     folded_axes,
     inexact_dtype,
     lift,
+    mask_of,
     scalar_dim,
     surely_differ,
     to_dtype,
@@ -63,7 +64,7 @@ def _masked(x: Atom, where: Any, identity: Any) -> Atom:
     if where is True or where is np._NoValue:
         return x
     other = like(x, identity) if isinstance(identity, (int, bool)) else broadcast_to(identity, x.type.dims)
-    return select(broadcast_to(to_dtype(where, bool), x.type.dims), x, other)
+    return select(mask_of(where, x.type.dims), x, other)
 
 
 def _given(value: Any) -> bool:
@@ -192,8 +193,7 @@ def _count(x: Atom, axes: tuple, where: Any, dtype: Any) -> Atom:
     """How many elements each reduction takes, as a number of `dtype`."""
     if where is True or where is np._NoValue:
         return scalar_dim(product(x.type.dims[k] for k in axes), dtype)
-    mask = broadcast_to(to_dtype(where, bool), x.type.dims)
-    return reduce.reduce_sum(to_dtype(mask, dtype), axes=axes)
+    return reduce.reduce_sum(to_dtype(mask_of(where, x.type.dims), dtype), axes=axes)
 
 
 def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
@@ -330,7 +330,7 @@ def _numbers(x: Atom, where: Any) -> Any:
     numbers = not_(isnan(x))
     if where is True or not _given(where):
         return numbers
-    return and_(numbers, broadcast_to(to_dtype(where, bool), x.type.dims))
+    return and_(numbers, mask_of(where, x.type.dims))
 
 
 def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
@@ -384,8 +384,11 @@ cumsum, cumprod = _running("cumsum", scan.cumsum, True), _running("cumprod", sca
 
 def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
     def call(array: Operand, axis: Any = 0, dtype: Any = None) -> Atom:
-        if lift(array).type.ndim == 0:
+        rank = lift(array).type.ndim
+        if rank == 0:
             raise DTypeError("cannot accumulate on a scalar", remedy="give it an array", code="axis")
+        if axis is None and rank > 1:
+            raise ShapeError("accumulate does not allow multiple axes", remedy="give it one axis", code="axis")
         return _running("accumulate", primitive, widen)(array, axis, dtype)
 
     return call
