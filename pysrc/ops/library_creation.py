@@ -286,6 +286,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Atom:
 
 def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
     x = lift(x)
+    x = broadcast_to(x, x.type.dims * 2) if x.type.ndim == 1 else x
     if x.type.ndim < 2:
         raise ShapeError(f"a triangle needs a matrix, got {x.type.ndim} dimensions", code="rank")
     rows, columns = x.type.dims[-2:]
@@ -384,6 +385,8 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
     x = lift(x)
+    if x.type.ndim != 1:
+        raise ShapeError("x must be a one-dimensional array or sequence.", code="rank")
     columns = dim_of(N) if N is not None else x.type.dims[0]
     powers = iota(length=columns, dtype=i64)
     if not increasing:

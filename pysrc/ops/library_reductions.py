@@ -216,7 +216,11 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
         total = broadcast_to(_count(x, axes_of(axis, x.type.ndim), True, y.type.dtype), y.type.dims)
     else:
         w = lift(weights)
-        if w.type.ndim < x.type.ndim and axis is not None:  # an axis of the weights for each that is averaged
+        if w.type.ndim != x.type.ndim or any(map(surely_differ, w.type.dims, x.type.dims)):
+            if axis is None:
+                words = "Axis must be specified when shapes of a and weights differ."
+                raise DTypeError(words, remedy="give the weights the shape of what they weigh", code="axis")
+            # an axis of the weights for each that is averaged
             named = [axis_of(k, x.type.ndim) for k in (axis if isinstance(axis, (list, tuple)) else (axis,))]
             if len(named) != w.type.ndim or any(
                 surely_differ(size, x.type.dims[k]) for size, k in zip(w.type.dims, named)
@@ -373,7 +377,7 @@ def _running(name: str, primitive: Primitive, widen: bool) -> Callable[..., Atom
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype)) if widen else x
         x = in_a_row(x, axis)
-        return primitive(x, axis=axis_of(axis or 0, x.type.ndim), reverse=False)
+        return primitive(x, axis=axis_of(0 if axis is None else axis, x.type.ndim), reverse=False)
 
     call.__name__ = name
     return call
@@ -389,6 +393,9 @@ def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
             raise DTypeError("cannot accumulate on a scalar", remedy="give it an array", code="axis")
         if axis is None and rank > 1:
             raise ShapeError("accumulate does not allow multiple axes", remedy="give it one axis", code="axis")
+        if not widen and lift(array).type.dtype == bool:
+            array = to_dtype(array, np.int8)
+            return to_dtype(_running("accumulate", primitive, widen)(array, axis, dtype), bool)
         return _running("accumulate", primitive, widen)(array, axis, dtype)
 
     return call

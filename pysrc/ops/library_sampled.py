@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.build import at_least, known_facts, literal, trace
 from ..core.dims import DimLike, dim_max, dim_min, floordiv, fresh_symbol
-from ..core.ir import Atom, Roles
+from ..core.ir import Atom, Literal, Roles, Var
 from ..core.types import Array, i64
 from ..source import DTypeError, ShapeError
 from . import sorting
@@ -95,6 +95,8 @@ def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -
     )
     if len(spacing) not in (0, 1, len(axes)):
         raise TypeError("gradient() takes one spacing, or one for each axis")
+    if len(spacing) == 1 < len(axes) and lift(spacing[0]).type.ndim:
+        raise TypeError("gradient() takes one number as spacing, or coordinates for each axis")
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) if spacing else [1.0] * len(axes)
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
@@ -310,6 +312,9 @@ def _shifted_sum(x: Atom, y: Atom, overlaps: bool) -> Atom:
 
 def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     """The length is max(x) + 1 and so a run-time size."""
+    if isinstance(x, (Var, Literal)) and x.type.dtype.kind not in "iub":
+        words = f"Cannot cast array data from {x.type.dtype!r} to dtype('int64') according to the rule 'safe'"
+        raise DTypeError(words, code="dtype", remedy="convert it with .astype(int) first")
     i = to_dtype(x, i64)
     if i.type.dims == (0,):
         weights = None  # then NumPy counts in integers all the same

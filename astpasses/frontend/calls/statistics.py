@@ -15,7 +15,6 @@ import numpy as np
 from metaphrase.ops.effects import check
 
 from ..staging.session import session
-from ..values.staged_values import StagedArray
 from .call import answers, call_value
 from .numpy_shapes import as_array, axes_of, refused
 
@@ -46,7 +45,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
     return np.cumprod(np.where(np.isnan(x), 1, x), axis=axis, dtype=dtype, out=out)
 
 
-def _lines(a: Any, axis: Any) -> tuple[StagedArray, tuple, tuple]:
+def _lines(a: Any, axis: Any) -> tuple[Any, tuple, tuple]:
     """Rows along the axes to reduce, the shape of the rest, and the shape with those axes kept."""
     x: Any = as_array(a)
     axes = axes_of(axis, x.ndim)
@@ -69,7 +68,6 @@ def nanquantile(
     """Of the numbers of each row: sorting puts NaN last, and the places are counted among the numbers."""
     if method != "linear" or out is not None:
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
-    rows: Any
     rows, rest, kept = _lines(a, axis)
     if rows.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")

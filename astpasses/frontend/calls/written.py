@@ -240,6 +240,8 @@ def with_size(shape, axis, size):
 @handles(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """One count for all elements is the library's; a count for each is a size known when the program runs."""
+    if isinstance(repeats, StagedArray) and repeats.ndim and not np.can_cast(repeats.dtype, np.int64):
+        raise TypeError(f"Cannot cast array data from {repeats.dtype!r} to dtype('int64') according to the rule 'safe'")
     if isinstance(repeats, StagedArray) and repeats.ndim == 1 and repeats.box.known is None:
         return call_value(repeat_counts, (a, repeats, axis), {})
     return call_library(np.repeat, (a, repeats, axis), {})
@@ -249,7 +251,6 @@ def repeat_counts(a, repeats, axis=None):
     """`np.repeat` with a count for each element."""
     if axis is None:
         a, axis = np.ravel(a), 0
-    repeats = np.asarray(repeats)
     if len(repeats) == 1:
         repeats = np.broadcast_to(repeats, (a.shape[axis],))
     elif len(repeats) != a.shape[axis]:
@@ -257,5 +258,4 @@ def repeat_counts(a, repeats, axis=None):
     if np.any(repeats < 0):
         raise ValueError("repeats may not contain negative values.")
     ends = np.cumsum(repeats)
-    rows = np.searchsorted(ends, np.arange(np.sum(repeats)), side="right")
-    return np.take(a, rows, axis=axis)
+    return np.take(a, np.searchsorted(ends, np.arange(np.sum(repeats)), side="right"), axis=axis)
