@@ -198,7 +198,8 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
         x = np.where(where, x, -np.inf)
         shifted = x - _top(x, axis)
         total = np.sum(np.exp(shifted), axis=axis, keepdims=True)
-        return shifted - np.log(np.where(total == 0, np.ones_like(total), total))
+        made = shifted - np.log(np.where(total == 0, np.ones_like(total), total))
+        return np.where(where, made, -np.inf)
     shifted = x - stop_gradient(np.max(x, axis=axis, keepdims=True))
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 

@@ -288,7 +288,7 @@ def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
     x = lift(x)
     x = broadcast_to(x, x.type.dims * 2) if x.type.ndim == 1 else x
     if x.type.ndim < 2:
-        raise ShapeError(f"a triangle needs a matrix, got {x.type.ndim} dimensions", code="rank")
+        raise ShapeError("a triangle needs a vector or a matrix, got a number", code="rank")
     rows, columns = x.type.dims[-2:]
     k = _whole(k)
     keep = broadcast_to(_below(rows, columns, k if lower else ufunc(np.subtract, k, 1)), x.type.dims)

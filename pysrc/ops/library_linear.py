@@ -234,7 +234,7 @@ def svdvals(x: Operand, /) -> Atom:
 
 def _cutoff(s: Atom, rtol: Any) -> Atom:
     """rtol times the largest singular value, at each."""
-    largest = amax(s, -1, keepdims=True)
+    largest = amax(s, -1, keepdims=True, initial=0 if s.type.dims[-1] == 0 else None)
     share = to_dtype(rtol, s.type.dtype)
     if share.type.dims:
         share = expand_dims(share, -1)
