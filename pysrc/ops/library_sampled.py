@@ -78,6 +78,8 @@ def _edge(value: Operand, x: Atom, axis: int) -> Atom:
 
 
 def ediff1d(a: Operand, to_end: Any = None, to_begin: Any = None) -> Atom:
+    if lift(a).type.dtype == bool:
+        raise DTypeError("ediff1d would subtract bools", code="dtype", remedy="convert them with .astype first")
     between = diff(ravel(a))
     ends = [ravel(to_dtype(v, between.type.dtype)) if v is not None else None for v in (to_begin, to_end)]
     return concatenate([p for p in (ends[0], between, ends[1]) if p is not None])
@@ -241,7 +243,7 @@ def unwrap(p: Operand, discont: Any = None, axis: int = -1, *, period: float = 2
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:
     """Sliding products: O(n m), as windows of the longer one times the shorter one reversed."""
-    x, y = promote(a, v)
+    x, y = promote(lift(a), lift(v))  # numbers as arrays
     x, y = (broadcast(z, shape=(1,), axes=()) if not z.type.dims else z for z in (x, y))
     if len(x.type.dims) > 1 or len(y.type.dims) > 1:
         raise ShapeError("object too deep for desired array", code="shape")

@@ -8,7 +8,7 @@ import metaphrase as mp
 from metaphrase.astpasses.frontend.calls.library_calls import library_handler
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.evaluate import evaluate
-from metaphrase.source import ShapeError
+from metaphrase.source import ShapeError, UnsupportedError
 
 
 def kron_of_norms(x, y):
@@ -195,3 +195,16 @@ def test_dot_takes_no_out_of_another_dtype():
 def test_searchsorted_of_complex_numbers_says_so():
     with pytest.raises(TypeError, match="searchsorted of complex numbers"):
         mp.jit(np.searchsorted)(np.arange(3.0), 1 + 2j)
+
+
+@pytest.mark.parametrize(
+    "function, what",
+    [
+        (lambda a, k: np.concatenate([a, a], axis=k), "an axis"),
+        (lambda a, k: np.linalg.norm(a, ord=k), "the order of a norm"),
+    ],
+)
+def test_an_axis_or_order_must_be_a_python_int(function, what):
+    assert np.array_equal(mp.jit(function)(np.ones((2, 3)), 1), function(np.ones((2, 3)), 1))
+    with pytest.raises(UnsupportedError, match=f"needs {what} here"):
+        mp.jit(function)(np.ones((2, 3)), np.int64(1))

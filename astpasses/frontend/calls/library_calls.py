@@ -18,7 +18,7 @@ from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
 from metaphrase.ops.limits import UnknownSize, check_memory, check_sizes
-from metaphrase.ops.promotion import NeedsValue, Weak
+from metaphrase.ops.promotion import NeedsValue, Weak, result_type
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
@@ -154,7 +154,9 @@ def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
 
     here = session()
     target = here.lift(target) if isinstance(target, np.ndarray) else target
-    if getattr(function, "__name__", "") == "at" and not _index_arrays(args[0]):
+    sums = getattr(function, "__name__", "") == "at"
+    rounds = sums and target.dtype.kind in "iub" and result_type(_operand(here, args[1])).kind in "fc"
+    if sums and (rounds or not _index_arrays(args[0])):
         from .call import call_value
         from .written import update_at
 

@@ -33,19 +33,12 @@ def stands_for(*functions: Any) -> Callable:
 def update_at(ufunc, target, indices, *operands):
     """`ufunc.at(target, indices, ...)`: each place is updated as often as it is named."""
     places = np.arange(target.size).reshape(target.shape)[indices]
-    flat = target.flat
-    if len(operands) == 1 and (ufunc is np.add or ufunc is np.subtract):
-        values = np.broadcast_to(operands[0], np.shape(places)).astype(target.dtype)
-        if ufunc is np.subtract:
-            values = -values
-        np.add.at(flat, np.ravel(places), np.ravel(values))
-    elif len(operands) == 1:
-        values = np.ravel(np.broadcast_to(operands[0], np.shape(places)))
+    flat, values = target.flat, [np.ravel(np.broadcast_to(v, np.shape(places))) for v in operands]
+    if (ufunc is np.add or ufunc is np.subtract) and (target.dtype.kind in "fc" or values[0].dtype.kind in "iub"):
+        ufunc.at(flat, np.ravel(places), values[0].astype(target.dtype))
+    else:  # each sum of an integer and a float is rounded
         for number, place in enumerate(np.ravel(places)):
-            flat[place] = ufunc(flat[place], values[number])
-    else:
-        for place in np.ravel(places):
-            flat[place] = ufunc(flat[place])
+            flat[place] = ufunc(flat[place], *[v[number] for v in values])
 
 
 @stands_for(np.place)
@@ -106,7 +99,7 @@ def ix_(*args):
 
 @stands_for(np.union1d)
 def union1d(ar1, ar2):
-    return np.unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
+    return np.unique(np.concatenate([ar1, ar2], axis=None))
 
 
 @stands_for(np.intersect1d)

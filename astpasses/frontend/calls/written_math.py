@@ -212,14 +212,14 @@ def integers_gcd(a, b):
 
 def array_gcd(x1, x2, kind, sizes):
     """`sizes`: the unsigned integers that hold the sizes of those of `kind`, the least one's too."""
-    a, b = np.broadcast_arrays(x1, x2)
-    a, b = np.abs(a.astype(kind)).astype(sizes), np.abs(b.astype(kind)).astype(sizes)
+    a, b = np.broadcast_arrays(np.asarray(x1, dtype=kind), np.asarray(x2, dtype=kind))
+    a, b = np.abs(a).astype(sizes), np.abs(b).astype(sizes)
     return integers_gcd(a, b).astype(kind)
 
 
 def array_lcm(x1, x2, kind, sizes):
-    a, b = np.broadcast_arrays(x1, x2)
-    a, b = np.abs(a.astype(kind)).astype(sizes), np.abs(b.astype(kind)).astype(sizes)
+    a, b = np.broadcast_arrays(np.asarray(x1, dtype=kind), np.asarray(x2, dtype=kind))
+    a, b = np.abs(a).astype(sizes), np.abs(b).astype(sizes)
     common = integers_gcd(a, b)
     return np.where(common == 0, 0, a // np.where(common == 0, 1, common) * b).astype(kind)[()]
 
