@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import session
@@ -99,6 +100,10 @@ def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype
     places = [int(i) for i in indices]
     parts = []
     for k, first in enumerate(places):
+        if first < 0 or not session().facts.less(first, rows.type.dims[0]):
+            words = f"index {first} out-of-bounds in {function.__name__}.reduceat"
+            inside = session().atom(first >= 0 and rows.shape[0] > first)
+            session().emit(check, inside, exception="IndexError", message=words)
         last = places[k + 1] if k + 1 < len(places) else None
         piece = rows[first:last] if last is None or last > first else rows[first : first + 1]
         parts.append(call_value(function.reduce, (piece,), {"axis": 0, "dtype": dtype}))
