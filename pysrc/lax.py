@@ -136,7 +136,10 @@ def rem(x: Any, y: Any) -> Any:
 def complex(x: Any, y: Any) -> Any:
     """x + iy, of two floats of one dtype."""
     x, y = np.asarray(x), np.asarray(y)
-    return x + np.asarray(1j, np.complex64 if x.dtype == np.float32 else np.complex128) * y
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    made = np.empty(shape, np.complex64 if x.dtype == np.float32 else np.complex128)
+    made.real, made.imag = x, y  # x + 1j * y is NaN beside an infinite y
+    return made[()]
 
 
 def population_count(x: Any) -> Any:
@@ -423,10 +426,11 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
-    """The k largest along an axis, largest first, and where they are; among equals the first come first."""
+    """The k largest along an axis, largest first, and where they are; among equals the first come first. NaN is larger
+    than all numbers, as in JAX."""
     operand = np.asarray(operand)
-    falling = ~operand if operand.dtype.kind in "iub" else -operand
-    places = slice_in_dim(np.argsort(falling, axis=axis, kind="stable"), 0, k, axis=axis)
+    rising = np.flip(np.argsort(np.flip(operand, axis), axis=axis, kind="stable"), axis)
+    places = slice_in_dim(operand.shape[axis] - 1 - rising, 0, k, axis=axis)
     return np.take_along_axis(operand, places, axis), places
 
 

@@ -198,7 +198,8 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
         x = np.where(where, x, -np.inf)
         shifted = x - _top(x, axis)
         total = np.sum(np.exp(shifted), axis=axis, keepdims=True)
-        return shifted - np.log(np.where(total == 0, np.ones_like(total), total))
+        made = shifted - np.log(np.where(total == 0, np.ones_like(total), total))
+        return np.where(where, made, -np.inf)
     shifted = x - stop_gradient(np.max(x, axis=axis, keepdims=True))
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
@@ -215,11 +216,18 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
 
 
-def standardize(x: Any, axis: Axis = -1, epsilon: float = 1e-5) -> Any:
-    """x minus its mean, over its standard deviation, along `axis`."""
-    x = np.asarray(x)
-    centred = x - np.mean(x, axis=axis, keepdims=True)
-    return centred / np.sqrt(np.mean(centred * centred, axis=axis, keepdims=True) + epsilon)
+def standardize(
+    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: float = 1e-5, where: Any = None
+) -> Any:
+    """x minus its mean, over its standard deviation, along `axis`: those given, or those of the elements where `where`
+    is true. About a mean that is given the variance is the mean square without the square of the mean, as in JAX."""
+    x, counted = np.asarray(x), True if where is None else where
+    centred = x - (np.mean(x, axis=axis, keepdims=True, where=counted) if mean is None else mean)
+    if variance is None:
+        square = centred * centred if mean is None else x * x
+        variance = np.mean(square, axis=axis, keepdims=True, where=counted)
+        variance = variance if mean is None else np.maximum(variance - mean * mean, 0)
+    return centred / np.sqrt(variance + epsilon)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = float, axis: int = -1) -> Any:

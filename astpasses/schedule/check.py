@@ -308,13 +308,13 @@ class _Checker:
         if len(index) != len(buf.dims):
             self.fault(f"{len(index)} indices for {buf}", stmt)
             return
-        if not self.reachable:
-            return
+        if not self.reachable or buf.space == "arg" and 0 in buf.dims:
+            return  # nothing comes here
         for d, (entry, extent) in enumerate(zip(index, buf.dims)):
             if isinstance(entry, E):
                 if entry.dtype.kind not in "iu":
                     self.fault(f"an index of {buf.name} is a {entry.dtype}", stmt)
-            elif d or buf.space != "stack" and not (buf.space == "arg" and extent == 0):
+            elif d or buf.space != "stack":
                 self.inside(buf, entry, extent, stmt)
 
     def inside(self, buf: Buf, entry: DimLike, extent: DimLike, stmt: Stmt) -> None:

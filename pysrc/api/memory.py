@@ -128,7 +128,7 @@ def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
                 f"assignment destination is read-only: {program.title} writes to {one.label}",
                 caller_span(),
                 code="read-only",
-                remedy="pass a copy, or an array whose flags.writeable is True",
+                remedy="pass a copy, or an array whose flags.writeable is True, in the machine's byte order",
             )
         if one.written and one.contiguous and not one.array.flags.c_contiguous:
             raise UnsupportedError(

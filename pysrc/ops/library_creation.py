@@ -39,6 +39,7 @@ from .promotion import (
     is_weak,
     known_size,
     lift,
+    mask_of,
     promote,
     result_type,
     scalar_dim,
@@ -285,8 +286,9 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Atom:
 
 def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
     x = lift(x)
+    x = broadcast_to(x, x.type.dims * 2) if x.type.ndim == 1 else x
     if x.type.ndim < 2:
-        raise ShapeError(f"a triangle needs a matrix, got {x.type.ndim} dimensions", code="rank")
+        raise ShapeError("a triangle needs a vector or a matrix, got a number", code="rank")
     rows, columns = x.type.dims[-2:]
     k = _whole(k)
     keep = broadcast_to(_below(rows, columns, k if lower else ufunc(np.subtract, k, 1)), x.type.dims)
@@ -351,7 +353,7 @@ def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Any = 
         words = f"Cannot cast array data from {have!r} to {x.type.dtype!r} according to the rule {casting!r}"
         raise DTypeError(words, code="dtype", remedy="convert it with .astype first")
     new = broadcast_to(to_dtype(src, x.type.dtype), x.type.dims)
-    return new if where is True else select(broadcast_to(to_dtype(where, bool), x.type.dims), new, x)
+    return new if where is True else select(mask_of(where, x.type.dims), new, x)
 
 
 # --- grids -------------------------------------------------------------------------------------------------
@@ -383,6 +385,8 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
     x = lift(x)
+    if x.type.ndim != 1:
+        raise ShapeError("x must be a one-dimensional array or sequence.", code="rank")
     columns = dim_of(N) if N is not None else x.type.dims[0]
     powers = iota(length=columns, dtype=i64)
     if not increasing:

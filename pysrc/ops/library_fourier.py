@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.build import known_facts
 from ..core.dims import DimLike, floordiv
 from ..core.ir import Atom
 from ..core.types import i64, is_half
@@ -19,12 +20,14 @@ from ..source import UnsupportedError
 from . import fourier
 from .arithmetic import div, mul, sub
 from .arrays import iota
+from .compare import ne
 from .complex_numbers import complex_, conj
+from .effects import check
 from .families import like
 from .library_moves import roll
 from .library_reductions import not_empty
 from .library_shapes import concatenate, part
-from .promotion import Operand, axis_of, broadcast_to, dim_of, inexact_dtype, lift, scalar_dim, to_dtype
+from .promotion import Operand, axis_of, broadcast_to, dim_of, inexact_dtype, is_weak, lift, scalar_dim, to_dtype
 
 
 def _numbers(a: Operand) -> Atom:
@@ -208,8 +211,12 @@ def ifftshift(x: Operand, axes: Any = None) -> Atom:
 
 def _frequencies(numbers: Atom, n: Any, d: Operand) -> Atom:
     """Whole numbers as frequencies of `n` samples at distance `d`, by one factor as NumPy has it."""
-    size, gap = scalar_dim(dim_of(n), np.dtype(float)), to_dtype(d, np.float64)
-    factor = broadcast_to(div(like(size, 1), mul(size, gap)), numbers.type.dims)
+    count, gap = dim_of(n), to_dtype(d, np.float64)
+    span = mul(scalar_dim(count, np.dtype(float)), gap)
+    surely = known_facts().less(0, count) and isinstance(d, (int, float)) and d != 0
+    if is_weak(d) and not surely:  # these are Python's numbers
+        check(ne(span, like(span, 0)), exception="ZeroDivisionError", message="float division by zero")
+    factor = broadcast_to(div(like(span, 1), span), numbers.type.dims)
     return mul(to_dtype(numbers, np.float64), factor)
 
 

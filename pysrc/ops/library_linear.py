@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import fresh_symbol
-from ..core.ir import Atom
+from ..core.ir import Atom, Var
 from ..core.types import i64
 from ..source import ShapeError, UnsupportedError
 from . import determinants
@@ -36,6 +36,7 @@ from .limits import UnknownSize
 from .matrices import adjoint, along_rows, as_dtype, hermitian_from_lower, turned
 from .matrices import product as matrix_product
 from .promotion import (
+    NeedsValue,
     Operand,
     broadcast_dims,
     broadcast_to,
@@ -234,7 +235,7 @@ def svdvals(x: Operand, /) -> Atom:
 
 def _cutoff(s: Atom, rtol: Any) -> Atom:
     """rtol times the largest singular value, at each."""
-    largest = amax(s, -1, keepdims=True)
+    largest = amax(s, -1, keepdims=True, initial=0 if s.type.dims[-1] == 0 else None)
     share = to_dtype(rtol, s.type.dtype)
     if share.type.dims:
         share = expand_dims(share, -1)
@@ -327,13 +328,15 @@ def cond(x: Operand, p: Any = None) -> Atom:
 def general_norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Atom:
     """`numpy.linalg.norm`, with the norms that need singular values."""
     a = lift(x)
+    if isinstance(ord, Var) and ord.type.dtype.kind in "iu":
+        raise NeedsValue(ord, "the order of a norm")
     axes = tuple(range(a.type.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
     if len(axes) != 2 or not (ord == "nuc" or ord in (2, -2)):
         return norm(x, ord, axis, keepdims)
     rank = a.type.ndim
     moved = moveaxis(a, axes, (-2, -1))
     s = svd(moved, compute_uv=False)
-    y = sum_(s, -1) if ord == "nuc" else amax(s, -1) if ord == 2 else amin(s, -1)
+    y = sum_(s, -1) if ord == "nuc" else amax(s, -1, initial=0) if ord == 2 else amin(s, -1)
     return expand_dims(y, tuple(sorted(k % rank for k in axes))) if keepdims else y
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.build import known_facts
 from ..core.ir import Atom
 from ..source import ShapeError, UnsupportedError
 from . import reduce
@@ -33,7 +34,8 @@ def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False
     x = lift(a)
     x = to_dtype(x, inexact_dtype(x.type.dtype))
     axes = folded_axes(axis, x.type.ndim)
-    top = reduce.reduce_max(stop_gradient(x), axes=axes) if axes else stop_gradient(x)
+    some = all(known_facts().less(0, x.type.dims[k]) for k in axes)
+    top = amax(stop_gradient(x), axes, initial=None if some else -np.inf)
     top = select(isfinite(top), top, like(top, 0))
     terms = exp(sub(x, respread(top, x, axes)))
     terms = terms if b is None else mul(terms, broadcast_to(to_dtype(b, x.type.dtype), x.type.dims))
@@ -42,18 +44,26 @@ def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False
 
 
 def softmax(x: Operand, axis: Any = None) -> Atom:
+    """By SciPy's steps: of int8 it is one of float16."""
     x = lift(x)
-    x = to_dtype(x, inexact_dtype(x.type.dtype))
     axes = folded_axes(axis, x.type.ndim)
-    terms = exp(sub(x, respread(reduce.reduce_max(stop_gradient(x), axes=axes), x, axes)))
-    return div(terms, respread(reduce.reduce_sum(terms, axes=axes), x, axes))
+    terms = ufunc(np.exp, ufunc(np.subtract, x, respread(amax(_held(x), axes), x, axes)))
+    return div(terms, respread(sum_(terms, axes), x, axes))
 
 
 def log_softmax(x: Operand, axis: Any = None) -> Atom:
     x = lift(x)
-    x = to_dtype(x, inexact_dtype(x.type.dtype))
     axes = folded_axes(axis, x.type.ndim)
-    return sub(x, respread(logsumexp(x, axes), x, axes))
+    top = amax(_held(x), axes)
+    top = select(isfinite(top), top, like(top, 0)) if x.type.dtype.kind == "f" else top
+    below = ufunc(np.subtract, x, respread(top, x, axes))
+    total = log_of_sum(sum_(ufunc(np.exp, below), axes))
+    return ufunc(np.subtract, below, respread(total, x, axes))
+
+
+def _held(x: Atom) -> Atom:
+    """x as a constant for derivatives."""
+    return stop_gradient(x) if x.type.dtype.kind == "f" else x
 
 
 def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Atom:

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..core.build import known_facts, literal
 from ..core.dims import DimLike
 from ..core.ir import Atom
 from ..core.types import i64
 from ..source import ShapeError, UnsupportedError
 from .arithmetic import max_, min_, mod, sub
 from .arrays import iota
-from .compare import lt, select
+from .compare import eq, gt, lt, or_, select
+from .effects import check
 from .families import like
 from .library_shapes import concatenate
 from .promotion import Operand, cast, dim_of, lift, scalar_dim, to_dtype
@@ -40,6 +42,7 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any
         )
     if mode == "empty":
         return pad(x, pad_width)
+    _not_empty(x, widths)
     if mode in ("maximum", "minimum", "mean", "median") and not kwargs:
         return _pad_by_statistic(x, widths, mode)
     if mode not in ("edge", "wrap", "reflect", "symmetric") or kwargs:
@@ -59,6 +62,19 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any
         place = sub(iota(length=total, dtype=i64), broadcast_atom(scalar_dim(low, i64), (total,)))
         x = take(x, _folded(place, size, mode), axis, checked=True)
     return x
+
+
+def _not_empty(x: Atom, widths: list) -> None:
+    """Refuse to make elements of none."""
+    for axis, (low, high) in enumerate(widths):
+        size, more = x.type.dims[axis], low + high
+        if more == 0 or known_facts().less(0, size):
+            continue
+        message = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        if size == 0 and known_facts().less(0, more):
+            raise ShapeError(message, remedy="pad it with a constant", code="empty")
+        ok = or_(gt(scalar_dim(size, i64), literal(0)), eq(scalar_dim(more, i64), literal(0)))
+        check(ok, exception="ValueError", message=message)
 
 
 def _pad_sides(x: Atom, widths: list, values: Any) -> Atom:

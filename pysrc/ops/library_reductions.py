@@ -36,6 +36,7 @@ from .promotion import (
     folded_axes,
     inexact_dtype,
     lift,
+    mask_of,
     scalar_dim,
     surely_differ,
     to_dtype,
@@ -63,7 +64,7 @@ def _masked(x: Atom, where: Any, identity: Any) -> Atom:
     if where is True or where is np._NoValue:
         return x
     other = like(x, identity) if isinstance(identity, (int, bool)) else broadcast_to(identity, x.type.dims)
-    return select(broadcast_to(to_dtype(where, bool), x.type.dims), x, other)
+    return select(mask_of(where, x.type.dims), x, other)
 
 
 def _given(value: Any) -> bool:
@@ -192,8 +193,7 @@ def _count(x: Atom, axes: tuple, where: Any, dtype: Any) -> Atom:
     """How many elements each reduction takes, as a number of `dtype`."""
     if where is True or where is np._NoValue:
         return scalar_dim(product(x.type.dims[k] for k in axes), dtype)
-    mask = broadcast_to(to_dtype(where, bool), x.type.dims)
-    return reduce.reduce_sum(to_dtype(mask, dtype), axes=axes)
+    return reduce.reduce_sum(to_dtype(mask_of(where, x.type.dims), dtype), axes=axes)
 
 
 def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
@@ -216,7 +216,11 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
         total = broadcast_to(_count(x, axes_of(axis, x.type.ndim), True, y.type.dtype), y.type.dims)
     else:
         w = lift(weights)
-        if w.type.ndim < x.type.ndim and axis is not None:  # an axis of the weights for each that is averaged
+        if w.type.ndim != x.type.ndim or any(map(surely_differ, w.type.dims, x.type.dims)):
+            if axis is None:
+                words = "Axis must be specified when shapes of a and weights differ."
+                raise DTypeError(words, remedy="give the weights the shape of what they weigh", code="axis")
+            # an axis of the weights for each that is averaged
             named = [axis_of(k, x.type.ndim) for k in (axis if isinstance(axis, (list, tuple)) else (axis,))]
             if len(named) != w.type.ndim or any(
                 surely_differ(size, x.type.dims[k]) for size, k in zip(w.type.dims, named)
@@ -330,7 +334,7 @@ def _numbers(x: Atom, where: Any) -> Any:
     numbers = not_(isnan(x))
     if where is True or not _given(where):
         return numbers
-    return and_(numbers, broadcast_to(to_dtype(where, bool), x.type.dims))
+    return and_(numbers, mask_of(where, x.type.dims))
 
 
 def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
@@ -373,7 +377,7 @@ def _running(name: str, primitive: Primitive, widen: bool) -> Callable[..., Atom
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype)) if widen else x
         x = in_a_row(x, axis)
-        return primitive(x, axis=axis_of(axis or 0, x.type.ndim), reverse=False)
+        return primitive(x, axis=axis_of(0 if axis is None else axis, x.type.ndim), reverse=False)
 
     call.__name__ = name
     return call
@@ -384,8 +388,14 @@ cumsum, cumprod = _running("cumsum", scan.cumsum, True), _running("cumprod", sca
 
 def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
     def call(array: Operand, axis: Any = 0, dtype: Any = None) -> Atom:
-        if lift(array).type.ndim == 0:
+        rank = lift(array).type.ndim
+        if rank == 0:
             raise DTypeError("cannot accumulate on a scalar", remedy="give it an array", code="axis")
+        if axis is None and rank > 1:
+            raise ShapeError("accumulate does not allow multiple axes", remedy="give it one axis", code="axis")
+        if not widen and lift(array).type.dtype == bool:
+            array = to_dtype(array, np.int8)
+            return to_dtype(_running("accumulate", primitive, widen)(array, axis, dtype), bool)
         return _running("accumulate", primitive, widen)(array, axis, dtype)
 
     return call

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.build import at_least, known_facts, literal, trace
 from ..core.dims import DimLike, dim_max, dim_min, floordiv, fresh_symbol
-from ..core.ir import Atom, Roles
+from ..core.ir import Atom, Literal, Roles, Var
 from ..core.types import Array, i64
 from ..source import DTypeError, ShapeError
 from . import sorting
@@ -78,6 +78,8 @@ def _edge(value: Operand, x: Atom, axis: int) -> Atom:
 
 
 def ediff1d(a: Operand, to_end: Any = None, to_begin: Any = None) -> Atom:
+    if lift(a).type.dtype == bool:
+        raise DTypeError("ediff1d would subtract bools", code="dtype", remedy="convert them with .astype first")
     between = diff(ravel(a))
     ends = [ravel(to_dtype(v, between.type.dtype)) if v is not None else None for v in (to_begin, to_end)]
     return concatenate([p for p in (ends[0], between, ends[1]) if p is not None])
@@ -95,6 +97,8 @@ def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -
     )
     if len(spacing) not in (0, 1, len(axes)):
         raise TypeError("gradient() takes one spacing, or one for each axis")
+    if len(spacing) == 1 < len(axes) and lift(spacing[0]).type.ndim:
+        raise TypeError("gradient() takes one number as spacing, or coordinates for each axis")
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) if spacing else [1.0] * len(axes)
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
@@ -239,7 +243,7 @@ def unwrap(p: Operand, discont: Any = None, axis: int = -1, *, period: float = 2
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:
     """Sliding products: O(n m), as windows of the longer one times the shorter one reversed."""
-    x, y = promote(a, v)
+    x, y = promote(lift(a), lift(v))  # numbers as arrays
     x, y = (broadcast(z, shape=(1,), axes=()) if not z.type.dims else z for z in (x, y))
     if len(x.type.dims) > 1 or len(y.type.dims) > 1:
         raise ShapeError("object too deep for desired array", code="shape")
@@ -310,6 +314,9 @@ def _shifted_sum(x: Atom, y: Atom, overlaps: bool) -> Atom:
 
 def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     """The length is max(x) + 1 and so a run-time size."""
+    if isinstance(x, (Var, Literal)) and x.type.dtype.kind not in "iub":
+        words = f"Cannot cast array data from {x.type.dtype!r} to dtype('int64') according to the rule 'safe'"
+        raise DTypeError(words, code="dtype", remedy="convert it with .astype(int) first")
     i = to_dtype(x, i64)
     if i.type.dims == (0,):
         weights = None  # then NumPy counts in integers all the same

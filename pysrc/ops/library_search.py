@@ -323,6 +323,9 @@ def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None)
     if side not in ("left", "right"):
         raise DTypeError(f"side is left or right, got {side!r}", code="searchsorted")
     x, wanted = promote(lift(a) if sorter is None else take(a, sorter), lift(v))  # numbers as arrays
+    if x.type.dtype.kind == "c":
+        words = "np.searchsorted of complex numbers has no translation"
+        raise DTypeError(words, remedy="search their real parts", code="dtype")
     return sorting.searchsorted(x, wanted, right=side == "right")
 
 

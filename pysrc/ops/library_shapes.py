@@ -180,7 +180,7 @@ atleast_1d, atleast_2d, atleast_3d = atleast(1), atleast(2), atleast(3)
 
 
 def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
-    if isinstance(axis, (Var, np.ndarray, list, tuple)):
+    if isinstance(axis, (np.ndarray, list, tuple)) or isinstance(axis, Var) and axis.type.dims:
         raise ShapeError(
             "np.concatenate takes the arrays as one list, and then the axis",
             code="concatenate",

@@ -129,6 +129,20 @@ def cast(x: Operand, dtype: Any) -> Atom:
     return literal(np.asarray(x).astype(dtype)[()], dtype) if is_weak(x) else to_dtype(x, dtype)
 
 
+def mask_of(where: Operand, dims: Sequence[DimLike]) -> Atom:
+    """The mask that `where=` is, in the shape `dims`."""
+    require_bools(where)
+    return broadcast_to(to_dtype(where, bool), dims)
+
+
+def require_bools(where: Any) -> None:
+    """NumPy casts no array to the bools of `where=`, only numbers and lists."""
+    kind = getattr(where, "type", where)
+    if getattr(kind, "ndim", 0) and kind.dtype != bool:
+        words = f"Cannot cast array data from {kind.dtype!r} to dtype('bool') according to the rule 'safe'"
+        raise DTypeError(words, code="dtype", remedy="compare it, as where=mask != 0")
+
+
 def dtype_of(value: Operand) -> Any:
     """The dtype of a strong operand; the Python type of a weak one, as `ufunc.resolve_dtypes` takes it."""
     if is_weak(value):
@@ -418,6 +432,8 @@ __all__ = [
     "result_type",
     "cast",
     "to_dtype",
+    "mask_of",
+    "require_bools",
     "broadcast_dims",
     "broadcast_arrays",
     "broadcast_to",

@@ -116,7 +116,9 @@ def ravel(index: tuple, dims: tuple) -> Any:
 
 
 def unravel(position: Any, dims: tuple) -> tuple:
-    """The index at a row-major position."""
+    """The index at a row-major position; where there are no elements, none is asked for."""
+    if 0 in dims:
+        return (0,) * len(dims)
     index: list[Any] = []
     for k, d in enumerate(dims):
         below = product(dims[k + 1 :])

@@ -196,8 +196,13 @@ def _transformed(key: Any, lam: Any, shape: tuple, accepted: Any) -> Any:
 # ---- made of draws that need no rejection ----------------------------------------------------------------
 
 
-def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = float) -> Any:
-    """Normal vectors of a mean and a covariance, by Cholesky's factor."""
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = float, method: str = "cholesky"
+) -> Any:
+    """Normal vectors of a mean and a covariance, by Cholesky's factor, or one of `eigh` or `svd`: a singular covariance
+    has these, too."""
+    if method not in ("svd", "eigh", "cholesky"):
+        raise ValueError(f"random.multivariate_normal: method is 'svd', 'eigh' or 'cholesky', not {method!r}")
     mean, cov = np.asarray(mean), np.asarray(cov)
     if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1], mean.shape[-1]):
         raise ValueError(
@@ -205,7 +210,15 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
         )
     lead = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2]) if shape is None else _shape(shape)
     drawn = normal(key, (*lead, mean.shape[-1]), dtype)
-    return mean + np.matmul(np.linalg.cholesky(cov), drawn[..., None])[..., 0]
+    if method == "cholesky":
+        factor = np.linalg.cholesky(cov)
+    elif method == "eigh":
+        values, vectors = np.linalg.eigh(cov)
+        factor = vectors * np.sqrt(values[..., None, :])
+    else:
+        vectors, values, _ = np.linalg.svd(cov)
+        factor = vectors * np.sqrt(values[..., None, :])
+    return mean + np.matmul(factor, drawn[..., None])[..., 0]
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = float) -> Any:

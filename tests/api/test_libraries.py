@@ -30,6 +30,28 @@ def test_top_k_of_equals_takes_the_first():
     assert values.tolist() == [3, 3] and places.tolist() == [0, 2]
 
 
+def test_top_k_takes_nan_first():
+    for top in (lax.top_k, mp.jit(lax.top_k, static_argnums=1)):
+        values, places = top(np.array([1.0, np.nan, np.inf, np.nan, 3.0]), 4)
+        assert places.tolist() == [1, 3, 2, 4] and values[2:].tolist() == [np.inf, 3]
+
+
+def test_complex_of_infinite_parts():
+    for made in (lax.complex, mp.jit(lax.complex)):
+        z = made(np.array([np.inf, -0.0, 1.0]), np.array([1.0, -0.0, np.inf]))
+        assert z.real.tolist() == [np.inf, 0, 1] and z.imag.tolist() == [1, 0, np.inf]
+        assert np.signbit(z.imag).tolist() == [False, True, False]
+    assert lax.complex(np.float32(1), np.float32(2)).dtype == np.complex64
+
+
+def test_what_log_softmax_leaves_out_has_no_derivative():
+    """As in JAX, whose numbers these are."""
+    x = np.array([0.7, -1.3, 1.9, 0.4, -0.2, 1.1])
+    got = mp.grad(lambda x: np.sum(nn.log_softmax(x, where=x > 0) * np.cos(np.arange(6))))(x)
+    want = [1.01869093, 0, -0.35409078, -0.97614592, 0, 0.31154577]
+    np.testing.assert_allclose(got, want, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     "call, message",
     [

@@ -78,6 +78,23 @@ def test_keys_and_counts():
     np.testing.assert_allclose(share, [0.2, 0.5, 0.3], atol=0.01)
 
 
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_normal_vectors_by_each_factor(method):
+    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
+    drawn = random.multivariate_normal(random.key(5), np.array([1.0, -1.0]), cov, (40000,), method=method)
+    np.testing.assert_allclose(np.cov(drawn.T), cov, atol=0.05)
+    np.testing.assert_allclose(drawn.mean(axis=0), [1.0, -1.0], atol=0.03)
+
+
+def test_normal_vectors_of_a_singular_covariance():
+    def drawn(key):
+        return random.multivariate_normal(key, np.zeros(2), np.ones((2, 2)), (50,), method="svd")
+
+    made = mp.jit(drawn)(random.key(5))
+    np.testing.assert_allclose(made[:, 0], made[:, 1], atol=1e-6)
+    np.testing.assert_allclose(made, drawn(random.key(5)), atol=1e-6)
+
+
 def test_empty_draws():
     assert random.uniform(random.key(0), (0, 3)).shape == (0, 3)
     assert random.permutation(random.key(0), 0).shape == (0,)
@@ -98,6 +115,7 @@ def test_empty_draws():
         (lambda k: random.choice(k, 3, (4,), replace=False), "4 of 3 items"),
         (lambda k: random.choice(k, 3, (4,), p=np.ones(2)), r"must have \(3,\)"),
         (lambda k: random.categorical(k, np.zeros((2, 3)), shape=(3,)), r"must end in \(2,\)"),
+        (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(2), method="qr"), "not 'qr'"),
     ],
 )
 def test_wrong_arguments(call, message):

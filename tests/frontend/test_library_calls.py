@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
 import metaphrase as mp
 from metaphrase.astpasses.frontend.calls.library_calls import library_handler
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.evaluate import evaluate
-from metaphrase.source import ShapeError
+from metaphrase.source import ShapeError, UnsupportedError
 
 
 def kron_of_norms(x, y):
@@ -164,3 +165,46 @@ def test_arange_of_narrow_numbers_is_wide(last):
         for got, want in zip(mp.jit(ranges)(last), ranges(last), strict=True):
             assert got.dtype == want.dtype
             np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [scipy.special.softmax, scipy.special.log_softmax])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint8, np.int64, np.float32])
+def test_softmax_of_narrow_integers_is_as_narrow_as_scipys(function, dtype):
+    x = np.array([[1, 2, 3], [7, 0, 3]], dtype)
+    want, got = function(x, axis=1), mp.jit(lambda x: function(x, axis=1))(x)
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=1e-2 if want.dtype == np.float16 else 1e-6)
+
+
+def test_logsumexp_of_nothing_and_softmax_of_bools():
+    assert mp.jit(scipy.special.logsumexp)(np.zeros(0)) == -np.inf
+    with pytest.raises(TypeError, match="subtract"):
+        mp.jit(scipy.special.softmax)(np.array([True, False]))
+
+
+def test_dot_takes_no_out_of_another_dtype():
+    def dot(x, out):
+        np.dot(x, x, out=out)
+        return out
+
+    assert mp.jit(dot)(np.ones((2, 2)), np.zeros((2, 2))).dtype == float
+    with pytest.raises(TypeError, match="out="):
+        mp.jit(dot)(np.ones((2, 2)), np.zeros((2, 2), np.float32))
+
+
+def test_searchsorted_of_complex_numbers_says_so():
+    with pytest.raises(TypeError, match="searchsorted of complex numbers"):
+        mp.jit(np.searchsorted)(np.arange(3.0), 1 + 2j)
+
+
+@pytest.mark.parametrize(
+    "function, what",
+    [
+        (lambda a, k: np.concatenate([a, a], axis=k), "an axis"),
+        (lambda a, k: np.linalg.norm(a, ord=k), "the order of a norm"),
+    ],
+)
+def test_an_axis_or_order_must_be_a_python_int(function, what):
+    assert np.array_equal(mp.jit(function)(np.ones((2, 3)), 1), function(np.ones((2, 3)), 1))
+    with pytest.raises(UnsupportedError, match=f"needs {what} here"):
+        mp.jit(function)(np.ones((2, 3)), np.int64(1))

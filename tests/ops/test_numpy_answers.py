@@ -2,7 +2,7 @@
 
 A line of answers.txt is an expression and its arguments, which are staged; a heading is one native program.
 Types, dtypes and shapes are compared, too; of what raises, whether it is a TypeError, a ValueError, an
-IndexError or an OverflowError.
+IndexError, an OverflowError or a ZeroDivisionError.
 """
 
 import copy
@@ -18,7 +18,7 @@ import metaphrase as mp
 from metaphrase.config import config
 
 NAMES = {"np": np, "nan": np.nan, "inf": np.inf}
-RAISED = (TypeError, ValueError, IndexError, OverflowError)
+RAISED = (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError)
 
 
 def read():

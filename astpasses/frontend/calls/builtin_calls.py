@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import dim_min
+from metaphrase.ops.complex_numbers import complex_ as of_parts
 
 from ..flow.branches import static_truth
 from ..flow.gathering import all_known, is_gathered, item_of, items_of_array, of_the_run, snapshot
@@ -30,7 +31,7 @@ from ..staging.literals import elements, load_attribute
 from ..staging.python_names import python_name
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
-from .call import answers, call_value, handles, has_staged
+from .call import answers, call_value, handles
 from .gathered_calls import in_order, is_one_column, summed
 from .gathered_calls import total as gathered_total
 from .outside import refuse_unsteady, unsteady
@@ -83,9 +84,10 @@ def int_(x: Any = 0, *base: Any) -> Any:
 
 @answers(complex)
 def complex_(real: Any = 0, imag: Any = 0) -> Any:
-    here = session()
-    made = here.wrap(here.atom(python_scalar(real), WEAK[complex]), complex)
-    return made + python_scalar(imag) * 1j if has_staged(imag) or imag else made
+    here, parts = session(), [python_scalar(v) for v in (real, imag)]
+    if any(np.issubdtype(getattr(v, "dtype", type(v)), np.complexfloating) for v in parts):
+        return here.wrap(here.atom(parts[0] + parts[1] * 1j, WEAK[complex]), complex)
+    return here.wrap(here.emit(of_parts, *(here.atom(v, WEAK[float]) for v in parts)), complex)
 
 
 @handles(bool)

@@ -31,13 +31,13 @@ def vectorized(self: Any, *args: Any, **keywords: Any) -> Any:
         )
     arrays = broadcast_arrays(*args)
     dims = arrays[0].shape
-    if not arrays[0].ndim:
-        made = call_value(self.pyfunc, tuple(a.item() for a in arrays), {})
-        return tuple(map(as_array, made)) if isinstance(made, tuple) else as_array(made)
     if any(isinstance(d, int) and d == 0 for d in dims):
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
     flat = [a.ravel() for a in arrays]
-    results, several = apply_rows(self.pyfunc, flat, list(self.otypes) if self.otypes else None, True)
+    if not (kinds := self.otypes):  # those that the function gives for NumPy's numbers
+        first = call_value(self.pyfunc, tuple(a[0] for a in flat), {})
+        kinds = [as_array(v).dtype.char for v in (first if isinstance(first, tuple) else (first,))]
+    results, several = apply_rows(self.pyfunc, flat, list(kinds), True)
     here = session()
     shaped = tuple(here.array(r.reshape(dims).read()) for r in results)
     for made in shaped:

@@ -18,7 +18,7 @@ from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
 from metaphrase.ops.limits import UnknownSize, check_memory, check_sizes
-from metaphrase.ops.promotion import NeedsValue, Weak
+from metaphrase.ops.promotion import NeedsValue, Weak, result_type
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
@@ -66,7 +66,7 @@ _ARRAYS = MAKERS | {np.tensordot, np.linalg.tensordot, np.isin, np.astype, np.ro
 PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
 _ORDERS = ("C", "F")
 _BY_ROWS = frozenset((np.matmul, np.dot, np.inner, np.outer, np.tensordot))  # whatever they are given
-_SAFE = frozenset((np.clip, np.concatenate, np.stack))  # they store floats into no integers
+_CASTING = {np.clip: "same_kind", np.concatenate: "same_kind", np.stack: "same_kind", np.dot: "no"}  # to `out=`
 _COLUMNS = frozenset((np.argwhere, np.nonzero, np.unravel_index))  # of one array
 LIKE = frozenset((np.full_like, np.zeros_like, np.ones_like, np.empty_like))
 _FEW = 64
@@ -118,7 +118,7 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     from .numpy_calls import store_out
 
     out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
-    return store_out(out, result, "same_kind" if function in _SAFE else "unsafe")
+    return store_out(out, result, _CASTING.get(function, "unsafe"))
 
 
 def _lay_down(here: Session, function: Any, args: tuple, keywords: dict, result: Any) -> None:
@@ -154,7 +154,9 @@ def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
 
     here = session()
     target = here.lift(target) if isinstance(target, np.ndarray) else target
-    if getattr(function, "__name__", "") == "at" and not _index_arrays(args[0]):
+    sums = getattr(function, "__name__", "") == "at"
+    rounds = sums and target.dtype.kind in "iub" and result_type(_operand(here, args[1])).kind in "fc"
+    if sums and (rounds or not _index_arrays(args[0])):
         from .call import call_value
         from .written import update_at
 

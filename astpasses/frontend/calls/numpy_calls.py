@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.foreign import ufunc_name
+from metaphrase.ops.promotion import require_bools
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import (
@@ -70,6 +71,7 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         if isinstance(out, (StagedArray, np.ndarray)):
             check_castable(session(), result, out, "out", casting)
         if where is not True:
+            require_bools(where)
             result = call_value(np.where, (where, result, out if out is not None else result), {})
         if order in ("C", "F") and isinstance(result, StagedArray):
             put_in_order(result.box, order == "C")

@@ -61,6 +61,11 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(out))
 
 
+def folded_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes of a reduction: 0 and -1 are none of a number's."""
+    return axes_of(axis, rank) if rank or not isinstance(axis, int) else axes_of(axis, 1)[1:]
+
+
 def _is_size(here: Session, value: Number) -> bool:
     """Whether a number is known to be no -1, which would stand for what is left of the elements."""
     dim = here.size_of(value.atom) if value.dim is None or not here.is_bound(value.dim) else value.dim
@@ -188,11 +193,7 @@ def matrix_transpose(a: Any) -> StagedArray:
 @handles(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> StagedArray:
     x = as_array(a)
-    gone = (
-        [k for k, d in enumerate(x.type.dims) if isinstance(d, int) and d == 1]
-        if axis is None
-        else axes_of(axis, x.ndim)
-    )
+    gone = [k for k, d in enumerate(x.type.dims) if d == 1] if axis is None else folded_axes(axis, x.ndim)
     if any(x.type.dims[k] != 1 for k in gone):
         raise session().shape_error(
             "cannot select an axis to squeeze out which has size not equal to one",

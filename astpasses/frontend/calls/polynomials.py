@@ -69,8 +69,7 @@ def _trimmed(p: Any) -> Any:
 def polyder(p: Any, m: int = 1) -> Any:
     x = as_array(p)
     for _ in range(m):
-        n = int(x.shape[0])
-        x = x[:-1] * np.arange(n - 1, 0, -1)
+        x = x[:-1] * np.arange(int(x.shape[0]) - 1, 0, -1)
     return x
 
 
@@ -80,20 +79,20 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         raise refused("np.polyint with constants is not translated", "add them to the last coefficient")
     x: Any = as_array(p)
     for _ in range(m):
-        n = int(x.shape[0])
-        x = np.concatenate([x / np.arange(n, 0, -1), [0]])
+        x = np.concatenate([x / np.arange(int(x.shape[0]), 0, -1), [0]])
     return x
 
 
 @answers(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
     """The polynomial that has these zeros."""
-    zeros = as_array(seq_of_zeros)
+    zeros: Any = as_array(seq_of_zeros)
     if zeros.ndim != 1:
         raise refused(
             "np.poly of a matrix depends on whether its eigenvalues are real",
             "pass np.linalg.eigvalsh(a) or np.linalg.eigvals(a)",
         )
+    zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
     made: Any = np.ones(1, zeros.dtype)
     for k in range(int(zeros.shape[0])):
         made = np.convolve(made, np.stack([np.ones((), zeros.dtype), -zeros[k]]))

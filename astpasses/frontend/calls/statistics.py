@@ -6,13 +6,15 @@ In: arrays, staged or not. Out: staged arrays; run-time sizes where NumPy's size
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from metaphrase.ops.effects import check
+
 from ..staging.session import session
-from ..values.staged_values import StagedArray
 from .call import answers, call_value
 from .numpy_shapes import as_array, axes_of, refused
 
@@ -25,12 +27,8 @@ def _at_limits(larger: bool) -> Callable:
         if out is not None:
             raise refused("out= of np.nanargmax is not translated", "assign the result")
         if x.dtype.kind == "f":
-            from metaphrase.ops.effects import check
-
-            here = session()
-            empty = as_array(np.any(np.all(np.isnan(x), axis=axis)))
-            ok = here.atom(np.logical_not(empty))
-            here.emit(check, ok, exception="ValueError", message="All-NaN slice encountered")
+            ok = session().atom(np.all(np.any(~np.isnan(x), axis=axis)))
+            session().emit(check, ok, exception="ValueError", message="All-NaN slice encountered")
             x = np.where(np.isnan(x), -np.inf if larger else np.inf, x)
         return (np.argmax if larger else np.argmin)(x, axis=axis, keepdims=keepdims)
 
@@ -47,14 +45,14 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
     return np.cumprod(np.where(np.isnan(x), 1, x), axis=axis, dtype=dtype, out=out)
 
 
-def _lines(a: Any, axis: Any) -> tuple[StagedArray, tuple, tuple]:
+def _lines(a: Any, axis: Any) -> tuple[Any, tuple, tuple]:
     """Rows along the axes to reduce, the shape of the rest, and the shape with those axes kept."""
     x: Any = as_array(a)
     axes = axes_of(axis, x.ndim)
     rest = tuple(d for k, d in enumerate(x.shape) if k not in axes)
     kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
     moved = np.moveaxis(x, axes, tuple(range(-len(axes), 0)))
-    return moved.reshape((*rest, -1)), rest, kept
+    return moved.reshape((*rest, math.prod(x.shape[k] for k in axes))), rest, kept
 
 
 @answers(np.nanquantile)
@@ -77,6 +75,8 @@ def nanquantile(
         raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
     if rows.dtype.kind != "f":
         rows = rows.astype(float)
+    if not session().facts.less(0, rows.type.dims[-1]):  # there may be none: then the NaN behind them is the quantile
+        rows = np.concatenate([rows, np.full((*rest, 1), np.nan, rows.dtype)], axis=-1)
     ordered = np.sort(rows, axis=-1)
     count = np.sum(~np.isnan(rows), axis=-1)
     shares = as_array(q)
@@ -84,10 +84,9 @@ def nanquantile(
     made = []
     for share in shares.ravel() if shares.ndim else [shares]:
         place = as_array(share * as_array(count - 1).astype(shares.dtype))
-        low = np.maximum(np.floor(place), 0)
-        high = np.maximum(np.ceil(place), 0)
-        below = np.take_along_axis(ordered, as_array(low).astype(int)[..., None], -1)[..., 0]
-        above = np.take_along_axis(ordered, as_array(high).astype(int)[..., None], -1)[..., 0]
+        low, high = (np.maximum(f(place), 0) for f in (np.floor, np.ceil))
+        places = (as_array(p).astype(int)[..., None] for p in (low, high))
+        below, above = (np.take_along_axis(ordered, p, -1)[..., 0] for p in places)
         weight, gap = place - low, above - below
         between = np.where(weight < 0.5, below + weight * gap, above - (1 - weight) * gap)
         value = np.where(below == above, below, between)

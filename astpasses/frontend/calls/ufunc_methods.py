@@ -7,16 +7,18 @@ In: a ufunc, the name of its method, and the arguments. Out: staged arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import session
 from .call import call_value, has_staged
-from .numpy_shapes import as_array, axes_of
+from .numpy_shapes import as_array, axes_of, folded_axes
 from .written_math import folded, run_along
 
 
@@ -26,23 +28,18 @@ def ufunc_method(function: np.ufunc, name: str, args: tuple, keywords: dict) -> 
         return getattr(function, name)(*args, **keywords)
     rule = _METHODS.get(name)
     if rule is None or function.nin != 2 or function.nout != 1:
-        raise UnsupportedError(
-            f"numpy.{function.__name__}.{name} has no translation",
-            session().span(),
-            code="no-translation",
-            remedy="write the loop",
-        )
+        raise _untranslated(f"numpy.{function.__name__}.{name}")
     return rule(function, *args, **keywords)
 
 
 def _refuse(function: np.ufunc, name: str, **given: Any) -> None:
     if used := [k for k, v in given.items() if v is not None]:
-        raise UnsupportedError(
-            f"numpy.{function.__name__}.{name} with {used[0]}= has no translation",
-            session().span(),
-            code="no-translation",
-            remedy="write the loop",
-        )
+        raise _untranslated(f"numpy.{function.__name__}.{name} with {used[0]}=")
+
+
+def _untranslated(what: str) -> UnsupportedError:
+    words = f"{what} has no translation"
+    return UnsupportedError(words, session().span(), code="no-translation", remedy="write the loop")
 
 
 def _operand(function: np.ufunc, array: Any, dtype: Any) -> tuple[Any, np.dtype]:
@@ -64,18 +61,20 @@ def _reduce(
 ) -> Any:
     _refuse(function, "reduce", out=out, where=where)
     x, kind = _operand(function, array, dtype)
-    axes = axes_of(axis, x.ndim)
-    if len(axes) > 1 and not function.identity == 0 and function not in (np.maximum, np.minimum):
-        _refuse(function, "reduce", axis=axis)
+    axes = folded_axes(axis, x.ndim)
+    start = function.identity if initial is None else initial
+    if len(axes) > 1 and function.identity is None and function not in (np.maximum, np.minimum, np.fmax, np.fmin):
+        what = f"reduction operation {function.__name__!r} is not reorderable"
+        raise ValueError(f"{what}, so at most one axis may be specified")
     kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
     rest = tuple(d for k, d in enumerate(x.shape) if k not in axes)
-    rows = np.moveaxis(x, axes, tuple(range(len(axes)))).reshape((-1, *rest))
-    if not isinstance(rows.type.dims[0], int) or rows.type.dims[0] == 0:
-        _refuse(function, "reduce", axis=axis)
-    first = rows[0] if initial is None else call_value(function, (initial, rows[0]), {})
-    first = first if first.dtype == kind else first.astype(kind)
+    rows = np.moveaxis(x, axes, tuple(range(len(axes)))).reshape((math.prod(x.shape[k] for k in axes), *rest))
+    if start is None and rows.type.dims[0] == 0:
+        raise ValueError(f"zero-size array to reduction operation {function.__name__} which has no identity")
+    first, rows = (rows[0], rows[1:]) if start is None else (as_array(start), rows)
+    first = call_value(np.broadcast_to, (first.astype(kind), rest), {}) if rest else as_array(first.astype(kind))[()]
     made = call_value(folded, (function, rows, first), {})
-    return as_array(made).reshape(kept) if keepdims else made
+    return as_array(made).reshape(kept) if keepdims and kept else made
 
 
 def _accumulate(function: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
@@ -94,15 +93,17 @@ def _outer(function: np.ufunc, a: Any, b: Any) -> Any:
 
 
 def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-    _refuse(function, "reduceat", out=out)
-    if has_staged(indices):
-        _refuse(function, "reduceat", indices=indices)
+    _refuse(function, "reduceat", out=out, indices=indices if has_staged(indices) else None)
     x: Any = as_array(array)
     (at,) = axes_of(axis, x.ndim)
     rows = np.moveaxis(x, at, 0)
     places = [int(i) for i in indices]
     parts = []
     for k, first in enumerate(places):
+        if first < 0 or not session().facts.less(first, rows.type.dims[0]):
+            words = f"index {first} out-of-bounds in {function.__name__}.reduceat"
+            inside = session().atom(first >= 0 and rows.shape[0] > first)
+            session().emit(check, inside, exception="IndexError", message=words)
         last = places[k + 1] if k + 1 < len(places) else None
         piece = rows[first:last] if last is None or last > first else rows[first : first + 1]
         parts.append(call_value(function.reduce, (piece,), {"axis": 0, "dtype": dtype}))

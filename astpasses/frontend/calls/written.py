@@ -33,19 +33,12 @@ def stands_for(*functions: Any) -> Callable:
 def update_at(ufunc, target, indices, *operands):
     """`ufunc.at(target, indices, ...)`: each place is updated as often as it is named."""
     places = np.arange(target.size).reshape(target.shape)[indices]
-    flat = target.flat
-    if len(operands) == 1 and (ufunc is np.add or ufunc is np.subtract):
-        values = np.broadcast_to(operands[0], np.shape(places)).astype(target.dtype)
-        if ufunc is np.subtract:
-            values = -values
-        np.add.at(flat, np.ravel(places), np.ravel(values))
-    elif len(operands) == 1:
-        values = np.ravel(np.broadcast_to(operands[0], np.shape(places)))
+    flat, values = target.flat, [np.ravel(np.broadcast_to(v, np.shape(places))) for v in operands]
+    if (ufunc is np.add or ufunc is np.subtract) and (target.dtype.kind in "fc" or values[0].dtype.kind in "iub"):
+        ufunc.at(flat, np.ravel(places), values[0].astype(target.dtype))
+    else:  # each sum of an integer and a float is rounded
         for number, place in enumerate(np.ravel(places)):
-            flat[place] = ufunc(flat[place], values[number])
-    else:
-        for place in np.ravel(places):
-            flat[place] = ufunc(flat[place])
+            flat[place] = ufunc(flat[place], *[v[number] for v in values])
 
 
 @stands_for(np.place)
@@ -106,7 +99,7 @@ def ix_(*args):
 
 @stands_for(np.union1d)
 def union1d(ar1, ar2):
-    return np.unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
+    return np.unique(np.concatenate([ar1, ar2], axis=None))
 
 
 @stands_for(np.intersect1d)
@@ -240,6 +233,8 @@ def with_size(shape, axis, size):
 @handles(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """One count for all elements is the library's; a count for each is a size known when the program runs."""
+    if isinstance(repeats, StagedArray) and repeats.ndim and not np.can_cast(repeats.dtype, np.int64):
+        raise TypeError(f"Cannot cast array data from {repeats.dtype!r} to dtype('int64') according to the rule 'safe'")
     if isinstance(repeats, StagedArray) and repeats.ndim == 1 and repeats.box.known is None:
         return call_value(repeat_counts, (a, repeats, axis), {})
     return call_library(np.repeat, (a, repeats, axis), {})
@@ -249,7 +244,6 @@ def repeat_counts(a, repeats, axis=None):
     """`np.repeat` with a count for each element."""
     if axis is None:
         a, axis = np.ravel(a), 0
-    repeats = np.asarray(repeats)
     if len(repeats) == 1:
         repeats = np.broadcast_to(repeats, (a.shape[axis],))
     elif len(repeats) != a.shape[axis]:
@@ -257,5 +251,4 @@ def repeat_counts(a, repeats, axis=None):
     if np.any(repeats < 0):
         raise ValueError("repeats may not contain negative values.")
     ends = np.cumsum(repeats)
-    rows = np.searchsorted(ends, np.arange(np.sum(repeats)), side="right")
-    return np.take(a, rows, axis=axis)
+    return np.take(a, np.searchsorted(ends, np.arange(np.sum(repeats)), side="right"), axis=axis)

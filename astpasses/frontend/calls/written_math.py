@@ -212,16 +212,16 @@ def integers_gcd(a, b):
 
 def array_gcd(x1, x2, kind, sizes):
     """`sizes`: the unsigned integers that hold the sizes of those of `kind`, the least one's too."""
-    a, b = np.broadcast_arrays(x1, x2)
-    a, b = np.abs(a.astype(kind)).astype(sizes), np.abs(b.astype(kind)).astype(sizes)
+    a, b = np.broadcast_arrays(np.asarray(x1, dtype=kind), np.asarray(x2, dtype=kind))
+    a, b = np.abs(a).astype(sizes), np.abs(b).astype(sizes)
     return integers_gcd(a, b).astype(kind)
 
 
 def array_lcm(x1, x2, kind, sizes):
-    a, b = np.broadcast_arrays(x1, x2)
-    a, b = np.abs(a.astype(kind)).astype(sizes), np.abs(b.astype(kind)).astype(sizes)
+    a, b = np.broadcast_arrays(np.asarray(x1, dtype=kind), np.asarray(x2, dtype=kind))
+    a, b = np.abs(a).astype(sizes), np.abs(b).astype(sizes)
     common = integers_gcd(a, b)
-    return np.where(common == 0, 0, a // np.where(common == 0, 1, common) * b).astype(kind)
+    return np.where(common == 0, 0, a // np.where(common == 0, 1, common) * b).astype(kind)[()]
 
 
 def _of_integer_arrays(function: np.ufunc, program: Callable) -> Callable:
@@ -240,15 +240,14 @@ answers(np.lcm)(_of_integer_arrays(np.lcm, array_lcm))
 # --- methods of ufuncs ---
 
 
-def folded(function, rows, first):
-    total = first
-    for k in range(1, len(rows)):
-        total = function(total, rows[k])
+def folded(function, rows, total):
+    for row in rows:
+        total = function(total, row)
     return total
 
 
 def run_along(function, rows, out):
-    out[0] = rows[0]
+    out[:1] = rows[:1]
     for k in range(1, len(rows)):
         out[k] = function(out[k - 1], rows[k])
 

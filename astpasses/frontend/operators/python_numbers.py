@@ -260,6 +260,8 @@ def to_integer(here: Session, atom: Atom, limit: str = _WIDE) -> Atom:
 def held(here: Session, value: Any, dtype: np.dtype) -> Atom:
     """A value as an array or a scalar of `dtype` takes it: a float that its integers do not hold raises.
     Unsigned ones take NumPy's floats modulo their range, as NumPy does."""
+    if isinstance(value, Number) and value.python is complex and dtype.kind in "iuf":
+        raise TypeError("float() argument must be a string or a real number, not 'complex'")
     checked = isinstance(value, Number) and value.dtype.kind == "f" and dtype != np.uint64
     if not checked or dtype.kind not in ("iu" if value.python is float else "i"):
         return here.atom(value, dtype)
