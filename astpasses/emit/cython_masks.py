@@ -4,7 +4,7 @@ In: a `LibraryCall` of "nonzero" and the function it stands in. Out: the call; t
 of an element, goes into the writer's `routines`. Of a mask that lies close 64 elements are looked at together; where
 none of them is true nothing else is done; with AVX-512 a vector of elements goes to its place at once.
 
-    library('nonzero', (mask, x), y)   of f64   ->   b1_picked_8(mask, n, 1, x, 1, y, count, 1)
+    library('nonzero', (mask, x), y)   of f64   ->   b1_picked_8(mask, n, x, y, count)
 """
 
 from __future__ import annotations
@@ -50,24 +50,13 @@ static int b1_count(const b1* mask, i64 n, i64* count) {
 }
 """
 # While there is room for 64 more, what is listed by 64 bytes is written as it comes, in groups whose ends the next ones
-# write over; then one by one. Bytes that are no bools count for more than one: the first one stands for the others.
+# write over; then one by one. Bytes that are no bools may count for more than one: the first element stands for those.
 _LISTED = """\
-    i64 i = 0, p = 0;
-    if (CLOSE) {
         for (; i + 64 <= n && p < count; i += 64) {
             mp_bits bits = b1_bits_64(mask + i);
             if (p + 64 <= count) { MANY }
             else for (; bits && p < count; bits &= bits - 1, p++) { i64 at = i + __builtin_ctzll(bits); ONE; }
         }
-    }
-    for (; i < n && p < count; i++) {
-        i64 at = i;
-        ONE;
-        p += mask[i*step] != 0;
-    }
-    for (; p < count; p++) { i64 at = 0; ONE; }
-    return 0;
-}
 """
 _PLACES = """\
 #if defined(__AVX512F__) && !defined(__clang__)
@@ -90,20 +79,28 @@ static inline i64 b1_places_64(mp_bits bits, i64 i, i64* places) {
 }
 #endif
 static int b1_nonzero(const b1* mask, i64 n, i64 step, i64* places, i64 count, i64 stride, i64 first) {
-""" + _LISTED.replace("CLOSE", "step == 1 && stride == 1").replace(
-    "MANY", "p += b1_places_64(bits, first + i, places + p);"
-).replace("ONE", "places[p*stride] = first + at")
+    i64 i = 0, p = 0;
+    if (step == 1 && stride == 1)
+LISTED    for (; i < n && p < count; i++) { places[p*stride] = first + i; p += mask[i*step] != 0; }
+    for (; p < count; p++) places[p*stride] = first;
+    return 0;
+}
+""".replace(
+    "LISTED",
+    _LISTED.replace("MANY", "p += b1_places_64(bits, first + i, places + p);").replace("ONE", "places[p] = first + at"),
+)
 
-# With AVX-512: so many elements at a time, by their bits.
+# With AVX-512: so many elements at a time, by their bits. What the mask leaves out is not read, either.
 _GROUP = """\
 typedef KIND mp_group_WIDTH __attribute__((vector_size(64)));
 typedef KIND mp_group_WIDTH_at __attribute__((vector_size(64), aligned(1), may_alias));
 static inline i64 b1_picked_WIDTH_64(mp_bits bits, const char* x, char* y) {
+    const mp_group_WIDTH none = {0};
     i64 p = 0;
     for (; bits; bits >>= GROUP, x += 64) {
-        unsigned some = bits & ((1u << GROUP) - 1);
-        mp_group_WIDTH here = *(const mp_group_WIDTH_at*)x;
-        *(mp_group_WIDTH_at*)(y + p*WIDTH) = __builtin_ia32_compressBUILTIN512_mask(here, here, BITS);
+        unsigned some = bits & ((1u << GROUP) - 1), wide = BITS;
+        mp_group_WIDTH here = __builtin_ia32_loaddquBUILTIN512_mask((const KIND*)x, none, wide);
+        *(mp_group_WIDTH_at*)(y + p*WIDTH) = __builtin_ia32_compressBUILTIN512_mask(here, here, wide);
         p += __builtin_popcount(some);
     }
     return p;
@@ -123,13 +120,18 @@ static inline i64 b1_picked_WIDTH_64(mp_bits bits, const char* x, char* y) {
 }
 """
 _PICKED = """\
-static int b1_picked_WIDTH(
-    const b1* mask, i64 n, i64 step, const void* from, i64 apart, void* to, i64 count, i64 stride) {
+static int b1_picked_WIDTH(const b1* mask, i64 n, const void* from, void* to, i64 count) {
     const char* x = (const char*)from;
     char* y = (char*)to;
-""" + _LISTED.replace("CLOSE", "step == 1 && apart == 1 && stride == 1").replace(
-    "MANY", "p += b1_picked_WIDTH_64(bits, x + i*WIDTH, y + p*WIDTH);"
-).replace("ONE", "__builtin_memcpy(y + p*stride*WIDTH, x + at*apart*WIDTH, WIDTH)")
+    i64 i = 0, p = 0;
+LISTED    for (; i < n && p < count; i++)
+        if (mask[i]) { i64 at = i; ONE; p++; }
+    for (; p < count; p++) { i64 at = 0; ONE; }
+    return 0;
+}
+""".replace("LISTED", _LISTED.replace("MANY", "p += b1_picked_WIDTH_64(bits, x + i*WIDTH, y + p*WIDTH);")).replace(
+    "ONE", "__builtin_memcpy(y + p*WIDTH, x + at*WIDTH, WIDTH)"
+)
 
 
 def listed(writer: FunctionWriter, stmt: LibraryCall) -> str:
@@ -147,9 +149,10 @@ def listed(writer: FunctionWriter, stmt: LibraryCall) -> str:
         writer.routines["b1_nonzero"] = (_PLACES, head)
         return f"b1_nonzero({source}, {to}, {dim(dict(stmt.attributes).get('first', 0))})"
     (x,), width = arrays, line.buf.dtype.itemsize
-    values = "const b1* mask, i64 n, i64 step, const void* x, i64 apart, void* y, i64 count, i64 stride"
+    values = "const b1* mask, i64 n, const void* x, void* y, i64 count"
     writer.routines[f"b1_picked_{width}"] = (_picked(width), f"int b1_picked_{width}({values})")
-    return f"b1_picked_{width}({source}, {writer.address(x)}, {dim(x.strides[0])}, {to})"
+    lies = f"{writer.address(x)}, {writer.address(line)}, {dim(line.extents[0])}"
+    return f"b1_picked_{width}({writer.address(mask)}, {dim(mask.extents[0])}, {lies})"
 
 
 def _picked(width: int) -> str:

@@ -9,6 +9,9 @@ that nobody reads any more is not made. Example:
         p = places[i]
         y[i] = x[p]
 
+A call reads an array where the mask is true only: so it may be shorter than the mask, where the places have been
+checked, unless somebody else might change the mask meanwhile.
+
 Calls of one mask one after the other are cut into the same parts (compaction.py): each thread reads its part of the
 mask, which is near then, for all of them.
 """
@@ -18,10 +21,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metaphrase.core.dims import Sym, symbols_of
+from metaphrase.core.facts import Facts
 
 from .nest import (
     Bind,
     Buf,
+    Check,
     Fn,
     For,
     LibraryCall,
@@ -43,7 +48,7 @@ def in_selections(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body with such loops as calls."""
     if not any(_lists(stmt, target) for stmt in walk(fn.body)):
         return fn.body
-    body = _block(fn.body, target)
+    body = _block(fn.body, target, fn.facts)
     return fn.body if body == fn.body else _without_lists(body, target)
 
 
@@ -55,16 +60,16 @@ def _lists(stmt: Stmt, target: Target) -> bool:
     return len(stmt.reads) == 1 and all(view.index == (0,) and view.strides == (1,) for view in views)
 
 
-def _block(block: tuple[Stmt, ...], target: Target) -> tuple[Stmt, ...]:
+def _block(block: tuple[Stmt, ...], target: Target, facts: Facts) -> tuple[Stmt, ...]:
     lists: dict[Buf, LibraryCall] = {}  # whose masks are as they were
     rows: list[Stmt] = []
     for stmt in block:
         made: list[Stmt] = [stmt]
-        if isinstance(stmt, For) and stmt.kind == "par" and (calls := _selections(stmt, lists)):
+        if isinstance(stmt, For) and stmt.kind == "par" and (calls := _selections(stmt, lists, facts)):
             left = _without(stmt, [store for store, _ in calls])
             made = [*(call for _, call in calls), *([left] if left.body else [])]
         elif stmt.blocks:
-            made = [stmt.with_blocks(tuple(_block(inner, target) for inner in stmt.blocks))]
+            made = [stmt.with_blocks(tuple(_block(inner, target, facts) for inner in stmt.blocks))]
         rows += made
         inside = list(walk(tuple(made)))
         changed = {access.buf for inner in inside for access in inner.accesses if access.write}
@@ -79,8 +84,10 @@ def _block(block: tuple[Stmt, ...], target: Target) -> tuple[Stmt, ...]:
     return tuple(rows)
 
 
-def _selections(loop: For, lists: dict[Buf, LibraryCall]) -> list[tuple[Store, LibraryCall]]:
+def _selections(loop: For, lists: dict[Buf, LibraryCall], facts: Facts) -> list[tuple[Store, LibraryCall]]:
     """The stores of a loop that are selections, each with the call that does it."""
+    if any(isinstance(stmt, Check) for stmt in walk(loop.body)):
+        return []
     places: dict[str, LibraryCall] = {}
     for stmt in loop.body:
         if isinstance(stmt, Bind) and isinstance(stmt.value, Load) and stmt.value.index == (Sym(loop.index),):
@@ -103,9 +110,15 @@ def _selections(loop: For, lists: dict[Buf, LibraryCall]) -> list[tuple[Store, L
             and not {x, y} & {call.reads[0].buf}
             and x not in stored
             and y not in read
+            and _is_inside(x, call.reads[0], facts)
         ):
             found.append((stmt, _call(call, x, y, loop)))
     return found
+
+
+def _is_inside(x: Buf, mask: View, facts: Facts) -> bool:
+    """Whether an array has an element wherever a mask is true, as it was when its places were listed."""
+    return mask.buf.is_temporary or facts.less_equal(mask.extents[0], x.dims[0])
 
 
 def _call(call: LibraryCall, x: Buf, y: Buf, loop: For) -> LibraryCall:

@@ -1,5 +1,7 @@
 """Places and elements where a mask is true: as in NumPy, for sizes around eight, and bytes that are no bools."""
 
+import ctypes
+import mmap
 import threading
 
 import numpy as np
@@ -90,6 +92,28 @@ def test_a_mask_or_an_array_that_changes_in_between():
         for _ in thread_counts(1, 2):
             for have, want in zip(jitted(x.copy(), mask.copy()), changed(x.copy(), mask.copy())):
                 np.testing.assert_array_equal(have, want)
+
+
+def test_an_array_that_is_shorter_than_the_mask():
+    """Places are checked, and nothing behind the array is read: its end is the end of readable memory."""
+    picked = mp.jit(lambda x, mask: x[np.flatnonzero(mask & True)])
+    page = mmap.PAGESIZE
+    held = mmap.mmap(-1, 3 * page)
+    libc = ctypes.CDLL(None, use_errno=True)
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(held))
+    assert libc.mprotect(ctypes.c_void_p(begin + page), ctypes.c_size_t(page), 0) == 0
+    for dtype in ("f4", "f8", "c16", "i2"):
+        x = np.frombuffer(held, dtype, page // np.dtype(dtype).itemsize)
+        x[:] = np.arange(len(x))
+        for longer in (1, 37, 64, 10_000):
+            mask = random.random(len(x) + longer) < 0.5
+            mask[len(x) :] = False
+            for _ in thread_counts(1, 2):
+                np.testing.assert_array_equal(picked(x, mask), x[mask[: len(x)]])
+            mask[len(x)] = True
+            with pytest.raises(IndexError):
+                picked(x, mask)
+    assert libc.mprotect(ctypes.c_void_p(begin + page), ctypes.c_size_t(page), 3) == 0
 
 
 def test_bytes_that_are_no_bools_read_nothing_else():
