@@ -18,19 +18,23 @@ mask, which is near then, for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from metaphrase.core.dims import Sym, symbols_of
+from metaphrase.core.dims import DimLike, Sym, symbols_of
 from metaphrase.core.facts import Facts
 
 from .nest import (
     Bind,
     Buf,
     Check,
+    E,
     Fn,
     For,
+    Index,
     LibraryCall,
     Load,
+    Op,
     Stmt,
     Store,
     View,
@@ -48,7 +52,7 @@ def in_selections(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body with such loops as calls."""
     if not any(_lists(stmt, target) for stmt in walk(fn.body)):
         return fn.body
-    body = _block(fn.body, target, fn.facts)
+    body = _block(fn.body, target, _Lengths(fn.facts, ()))
     return fn.body if body == fn.body else _without_lists(body, target)
 
 
@@ -60,20 +64,50 @@ def _lists(stmt: Stmt, target: Target) -> bool:
     return len(stmt.reads) == 1 and all(view.index == (0,) and view.strides == (1,) for view in views)
 
 
-def _block(block: tuple[Stmt, ...], target: Target, facts: Facts) -> tuple[Stmt, ...]:
+class _Lengths:
+    """What is known of lengths: by itself, and by what has been checked in this block and around it."""
+
+    def __init__(self, facts: Facts, equal: Iterable[frozenset[DimLike]]):
+        self.facts, self.equal = facts, set(equal)
+        self.said: dict[Buf, frozenset[DimLike]] = {}  # what variables say
+
+    def behind(self, stmt: Stmt, bound: set[str]) -> None:
+        """Learn what a statement says; forget what was said of symbols that are others now."""
+        self.equal = {dims for dims in self.equal if not bound & symbols_of(dims)}
+        self.said = {buf: dims for buf, dims in self.said.items() if not bound & {buf.name, *symbols_of(dims)}}
+        if isinstance(stmt, Store) and not stmt.buf.dims and not stmt.monoid and (dims := _equal(stmt.value)):
+            self.said[stmt.buf] = dims
+        if isinstance(stmt, Check):
+            known = self.said.get(stmt.ok.buf) if isinstance(stmt.ok, Load) else _equal(stmt.ok)
+            self.equal |= {known} if known else set()
+
+    def upto(self, short: DimLike, long: DimLike) -> bool:
+        return frozenset((short, long)) in self.equal or self.facts.less_equal(short, long)
+
+
+def _equal(e: E) -> frozenset[DimLike] | None:
+    """The dims of which an expression says that they are equal."""
+    if not isinstance(e, Op) or e.name != "eq" or not all(isinstance(x, Index) for x in e.args):
+        return None
+    return frozenset(x.dim for x in e.args if isinstance(x, Index))
+
+
+def _block(block: tuple[Stmt, ...], target: Target, lengths: _Lengths) -> tuple[Stmt, ...]:
     lists: dict[Buf, LibraryCall] = {}  # whose masks are as they were
+    lengths = _Lengths(lengths.facts, lengths.equal)
     rows: list[Stmt] = []
     for stmt in block:
         made: list[Stmt] = [stmt]
-        if isinstance(stmt, For) and stmt.kind == "par" and (calls := _selections(stmt, lists, facts)):
+        if isinstance(stmt, For) and stmt.kind == "par" and (calls := _selections(stmt, lists, lengths)):
             left = _without(stmt, [store for store, _ in calls])
             made = [*(call for _, call in calls), *([left] if left.body else [])]
         elif stmt.blocks:
-            made = [stmt.with_blocks(tuple(_block(inner, target, facts) for inner in stmt.blocks))]
+            made = [stmt.with_blocks(tuple(_block(inner, target, lengths) for inner in stmt.blocks))]
         rows += made
         inside = list(walk(tuple(made)))
         changed = {access.buf for inner in inside for access in inner.accesses if access.write}
         bound = {name for inner in made for name in binds(inner)}
+        lengths.behind(stmt, bound)
         lists = {
             line: call
             for line, call in lists.items()
@@ -84,7 +118,7 @@ def _block(block: tuple[Stmt, ...], target: Target, facts: Facts) -> tuple[Stmt,
     return tuple(rows)
 
 
-def _selections(loop: For, lists: dict[Buf, LibraryCall], facts: Facts) -> list[tuple[Store, LibraryCall]]:
+def _selections(loop: For, lists: dict[Buf, LibraryCall], lengths: _Lengths) -> list[tuple[Store, LibraryCall]]:
     """The stores of a loop that are selections, each with the call that does it."""
     if any(isinstance(stmt, Check) for stmt in walk(loop.body)):
         return []
@@ -110,15 +144,15 @@ def _selections(loop: For, lists: dict[Buf, LibraryCall], facts: Facts) -> list[
             and not {x, y} & {call.reads[0].buf}
             and x not in stored
             and y not in read
-            and _is_inside(x, call.reads[0], facts)
+            and _is_inside(x, call.reads[0], lengths)
         ):
             found.append((stmt, _call(call, x, y, loop)))
     return found
 
 
-def _is_inside(x: Buf, mask: View, facts: Facts) -> bool:
+def _is_inside(x: Buf, mask: View, lengths: _Lengths) -> bool:
     """Whether an array has an element wherever a mask is true, as it was when its places were listed."""
-    return mask.buf.is_temporary or facts.less_equal(mask.extents[0], x.dims[0])
+    return mask.buf.is_temporary or lengths.upto(mask.extents[0], x.dims[0])
 
 
 def _call(call: LibraryCall, x: Buf, y: Buf, loop: For) -> LibraryCall:

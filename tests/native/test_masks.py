@@ -73,6 +73,10 @@ def test_elements_are_picked_as_the_mask_is_read():
     calls = [line for line in text.splitlines() if "library('nonzero'" in line]
     assert sum("view(left" in line for line in calls) == sum("view(at" in line for line in calls) == 2
     assert sum("_parts, (number" in line for line in calls) == 2  # how many are gone, and how many stay
+    checked = mp.source(lambda x, mask: x[mask], "f64[n]", "bool[k]", stage="loops")  # of one length, it says
+    assert "view(x" in checked and "view(x" not in mp.source(
+        lambda x, mask: x[np.flatnonzero(mask)], "f64[n]", "bool[k]", stage="loops"
+    )
     assert "left_2[p]" not in text and "begins[i + 1] = begins[i + 1]" not in text
 
 
