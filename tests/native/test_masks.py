@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import platform
 import threading
 
 import numpy as np
@@ -44,6 +45,26 @@ def test_elements_of_all_widths(dtype):
             for _ in thread_counts(1, 3):
                 for have, want in zip(jitted(x, y, mask), wanted):
                     np.testing.assert_array_equal(have, want)
+
+
+def test_without_wide_vectors(tmp_path, monkeypatch):
+    """The form that any processor runs gives the same."""
+    script = tmp_path / "cc"
+    without = "-mno-avx512f" if platform.machine() == "x86_64" else ""  # others have no other form
+    script.write_text(f'#!/bin/sh\necho "$@" >> "$0.calls"; exec gcc "$@" {without}\n')
+    script.chmod(0o700)
+    monkeypatch.setenv("METAPHRASE_CC", str(script))
+    jitted = mp.jit(lambda x, y, mask: (x[mask], y[mask], np.flatnonzero(mask), mask.sum()))
+    for size in (9, 64, 1003, 30_001):
+        x, y = random.standard_normal(size), random.standard_normal(size).astype(np.float32)
+        for density in (0.0, 0.3, 0.999, 1.0):
+            mask = random.random(size) < density
+            found, others, places, count = jitted(x, y, mask)
+            np.testing.assert_array_equal(found, x[mask])
+            np.testing.assert_array_equal(others, y[mask])
+            np.testing.assert_array_equal(places, np.flatnonzero(mask))
+            assert count == mask.sum()
+    assert "kernel" in (tmp_path / "cc.calls").read_text()
 
 
 def shrinking(values, steps):
