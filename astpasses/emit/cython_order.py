@@ -1,4 +1,4 @@
-"""Order, as C: sorting, the places that sort, places of what is true, searches in what is sorted.
+"""Order, as C: sorting, the places that sort, searches in what is sorted; what is listed by a mask in cython_masks.py.
 
 In: a `LibraryCall` and the function it stands in. Out: the call; the C of the routine, once for each dtype, goes into
 the writer's `routines`. NaN stands behind all numbers, equal elements keep their order. Memory for work is the arena's.
@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.nest import LibraryCall
+
+from .cython_masks import listed
 
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter
@@ -187,38 +189,6 @@ static int b1_argsort(mp_ctx* c, const b1* x, i64 n, i64 step, i64* order, i64 s
 }
 """  # two values need no comparisons: first the places of the one, then those of the other
 
-_NONZERO = """\
-#if defined(__AVX512F__) && defined(__BMI2__) && !defined(__clang__)
-typedef long long i64_8 __attribute__((vector_size(64)));
-typedef long long i64_8_at __attribute__((vector_size(64), aligned(8)));
-static inline i64 b1_nonzero_8(unsigned long long mask, i64 i, i64* places) {
-    const unsigned long long low = 0x7f7f7f7f7f7f7f7full;
-    const i64_8 here = {i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7};
-    mask = __builtin_ia32_pext_di(((mask & low) + low) | mask, ~low);
-    *(i64_8_at*)places = __builtin_ia32_compressdi512_mask(here, here, mask);
-    return __builtin_popcountll(mask);
-}
-#else
-static inline i64 b1_nonzero_8(unsigned long long mask, i64 i, i64* places) {
-    const b1* x = (const b1*)&mask;
-    i64 p = 0;
-    for (int k = 0; mask && k < 8; k++) { places[p] = i + k; p += x[k] != 0; }
-    return p;
-}
-#endif
-static int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride, i64 first) {
-    i64 i = 0, p = 0;
-    for (; step == 1 && stride == 1 && i + 8 <= n && p + 8 <= count; i += 8) {
-        unsigned long long mask;
-        __builtin_memcpy(&mask, x + i, 8);
-        p += b1_nonzero_8(mask, first + i, places + p);
-    }
-    for (; p < count && i < n; i++) { places[p*stride] = first + i; p += x[i*step] != 0; }
-    for (; p < count; p++) places[p*stride] = first;    /* bytes that are no bools count for more than one */
-    return 0;
-}
-"""  # eight at a time while there is room for eight; no jump hangs on which of them
-
 _SEARCH = """\
 static inline i64 T_SIDE(T a, T v) { return -(i64)(ORDER); }
 static inline __attribute__((always_inline)) void T_places_SIDE(
@@ -342,16 +312,6 @@ def _argsort(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return f"{name}_argsort(c, {source}, {writer.address(line)}, {dim(line.strides[0])})"
 
 
-def _nonzero(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    (mask,), (line,) = stmt.reads, stmt.writes
-    dim, first = writer.printer.dim, dict(stmt.attributes).get("first", 0)
-    head = "int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride, i64 first)"
-    writer.routines["b1_nonzero"] = (_NONZERO, head)
-    source = f"{writer.address(mask)}, {dim(mask.extents[0])}, {dim(mask.strides[0])}"
-    to = f"{writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])}"
-    return f"b1_nonzero({source}, {to}, {dim(first)})"
-
-
 def _search(writer: FunctionWriter, stmt: LibraryCall) -> str:
     (line, asked), (places,) = stmt.reads, stmt.writes
     dtype, dim, right = line.buf.dtype, writer.printer.dim, dict(stmt.attributes)["right"]
@@ -387,7 +347,7 @@ ORDER = {
     "sort": _sort,
     "argsort": _argsort,
     "ranked": _ranked,
-    "nonzero": _nonzero,
+    "nonzero": listed,
     "searchsorted": _search,
     "contains": _contains,
 }

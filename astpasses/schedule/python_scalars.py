@@ -88,8 +88,16 @@ class _Builtins(dict):
 
 def library(operation: str, reads: tuple, writes: tuple, first: int = 0, **attributes: Any) -> None:
     """What a library computes: the primitive's NumPy rule, written into the views of its results. `first`: where the
-    part begins in which there are places."""
-    results = REGISTRY[operation].numpy(*(np.array(view) for view in reads), **attributes)
+    part begins in which there are places. Of a mask and an array it lists what is there rather than the places, and
+    where a single number goes it counts them."""
+    results: Any
+    if operation == "nonzero" and not writes[0].ndim:
+        results = np.count_nonzero(np.array(reads[0]))
+    elif operation == "nonzero" and len(reads) == 2:
+        results = np.array(reads[1])[REGISTRY[operation].numpy(np.array(reads[0]), **attributes)]
+        first = 0
+    else:
+        results = REGISTRY[operation].numpy(*(np.array(view) for view in reads), **attributes)
     for view, result in zip(writes, results if isinstance(results, tuple) else (results,), strict=True):
         view[...] = result + first if first else result
 

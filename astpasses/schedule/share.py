@@ -44,7 +44,9 @@ from metaphrase.source import Span
 
 from .batches import apart, together
 from .canonical import canonical, text_of
-from .compaction import cut, may_be_cut
+from .compaction import Counted, counting, cut, rounded, without_counts
+from .compaction import count as number_true
+from .compaction import together as lists_together
 from .independence import Independence, Roles
 from .interchange import middle_of
 from .lower_arrays import identity
@@ -78,7 +80,7 @@ from .nest import (
 from .outline import is_large
 from .rewrite import map_expression, map_statement, rename_statement, with_storages
 from .target import Target
-from .work import Work
+from .work import Work, binds
 
 Term = tuple[Monomial, int]
 
@@ -130,18 +132,26 @@ class _Sharing:
         self.is_large = is_large(fn, target)
         self.amounts = self.amounts_in(fn.body)
         self.is_inside = False  # another loop
+        self.counted: dict[Buf, Counted] = {}  # of masks of a block, as they are now
 
     def done(self) -> Fn:
         body = self.block(self.fn.body)
         return self.fn if body == self.fn.body else replace(self.fn, body=body)
 
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        around, self.counted = self.counted, {}
         rows: list[Stmt] = []
-        for stmt in block:
-            if may_be_cut(stmt, self.target):
-                rows += cut(stmt, self.fn.names, self.target, self.call)
+        k = 0
+        while k < len(block):
+            stmt, made = block[k], self.counted
+            if lists := lists_together(block, k, self.target):
+                rows += cut(lists, self.fn.names, self.target, self.call, self.counted.get(lists[0].reads[0].buf))
             else:
+                self.counted = {}
                 rows += self.loop(stmt) if isinstance(stmt, For) else [self.inside(stmt)]
+                self.counted = {**_unchanged(made, stmt), **self.counted}
+            k += max(1, len(lists))
+        self.counted = around
         return tuple(rows)
 
     def inside(self, stmt: Stmt) -> Stmt:
@@ -205,6 +215,8 @@ class _Sharing:
         """How many iterations a part has: enough to be worth a thread, and its sums, which are to be added up."""
         work = _positive(self.work.iteration(loop))
         length = floordiv(self.target.a_part, work)
+        if isinstance(length, int) and counting(loop, self.target):
+            length = rounded(length, self.target)
         least = 1 if middle_of(loop, self.target) is None else self.target.along  # of what will run along rows
         sums = [product(buf.dims) for buf in roles.sums if buf.dims]
         if not sums:
@@ -232,14 +244,19 @@ class _Sharing:
     def cut(self, loop: For, roles: Roles, length: DimLike, parts: DimLike) -> list[Stmt]:
         fresh = self.fn.names.fresh
         number, first, count = fresh("number"), fresh("first"), fresh("count")
+        masks = counting(loop, self.target)
         held = {buf: Buf(fresh(f"{buf.name}_parts"), buf.dtype, (parts, *buf.dims)) for buf in roles.sums}
-        own = {buf: local(fresh(buf.name), buf.dtype) for buf in roles.sums if not buf.dims}
+        own = {buf: local(fresh(buf.name), buf.dtype) for buf in roles.sums if not buf.dims and buf not in masks}
 
         def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
             return (held[buf], (Sym(number), *index)) if buf in held else (buf, index)
 
+        if isinstance(length, int):
+            self.counted |= {masks[buf]: Counted(held[buf], loop.extent, length) for buf in held if buf in masks}
         body: list[Stmt] = []
         for buf, monoid in roles.sums.items():
+            if buf in masks:
+                continue
             nothing = identity(monoid, buf.dtype)
             if buf in own:
                 body.append(Store(own[buf], (), nothing))
@@ -249,10 +266,15 @@ class _Sharing:
         here = {loop.index: Sym(first) + Sym(index)}
         private = {buf: _copy(buf, tuple(substitute(d, here) for d in buf.dims)) for buf in roles.private}
         # Where an array of sums makes parts long, threads ask between iterations whether they shall stop.
-        kind = "seq" if len(own) < len(held) else loop.kind
-        inner = with_storages(For(index, Sym(count), loop.body, kind, loop.span), {**own, **private})
-        body.append(map_statement(rename_statement(inner, here), lambda e: e, place))
+        kind = "seq" if any(buf.dims for buf in roles.sums) else loop.kind
+        left = without_counts(For(index, Sym(count), loop.body, kind, loop.span), masks)
+        if left.body:
+            inner = with_storages(left, {**own, **private})
+            body.append(map_statement(rename_statement(inner, here), lambda e: e, place))
         body += [Store(held[buf], (Sym(number),), Load(variable)) for buf, variable in own.items()]
+        body += [
+            number_true(mask, Sym(first), Sym(count), held[buf], Sym(number), loop.span) for buf, mask in masks.items()
+        ]
         longest = dim_min(length, loop.extent)
         call = self.call(tuple(body), {*own.values(), *private.values()}, (first, count), longest, loop.span)
         start = length * Sym(number)
@@ -326,6 +348,13 @@ def _outermost(block: tuple[Stmt, ...]) -> Iterator[For]:
 
 def _has_loops(loop: For) -> bool:
     return any(isinstance(s, For) for s in walk(loop.body))
+
+
+def _unchanged(counted: dict[Buf, Counted], stmt: Stmt) -> dict[Buf, Counted]:
+    """What is known of masks behind a statement."""
+    changed = {access.buf for inner in walk((stmt,)) for access in inner.accesses if access.write}
+    bound = binds(stmt)
+    return {m: c for m, c in counted.items() if not changed & {m, c.held} and not bound & symbols(c.whole)}
 
 
 def _copy(buf: Buf, dims: tuple[DimLike, ...]) -> Buf:

@@ -43,7 +43,9 @@ from .outline import outline
 from .place import make_room, place
 from .promote import promote
 from .rename import name_indices, names_in_use
+from .results import in_results
 from .rounds import in_rounds
+from .selections import in_selections
 from .share import share
 from .shrink import shrink
 from .stale import without_stale_rows
@@ -153,6 +155,18 @@ PASSES: tuple[Pass, ...] = (
         "waves",
         _each(lambda fn, target: in_waves(fn, target, False)),
         "before share: what a round does behind the loop that waits may be shared once it is no longer in a round",
+        fused=True,
+    ),
+    Pass(
+        "results",
+        lambda program: replace(program, entry=replace(program.entry, body=in_results(program.entry, program.target))),
+        "after fold, which leaves copies as they are looked for; before selections, whose arrays they may be",
+        fused=True,
+    ),
+    Pass(
+        "selections",
+        _each(in_selections),
+        "after fold and promote, which leave `y[i] = x[p]` as it is looked for; before share, which cuts the calls",
         fused=True,
     ),
     Pass(

@@ -31,7 +31,8 @@ class Offer:
     stack lie between one another: the nest goes over memory once, with what else is done to it.
     `failures`: the exception and the message of each site at which a call fails, in their order.
     `an_element`: the work that an element of the first operand is, or of the result; 0: what products of matrices are.
-    `lists`: it lists the places where a mask is true: of a part of the mask a part of the list.
+    `lists`: it lists the places where a mask is true: of a part of the mask a part of the list. Of a mask and an array
+    it lists the elements that stand at these places; where a single number goes it says how many there are.
     `together`: so many dims of lines, or of matrices of a stack, one call takes; for others there are loops around it.
     `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
     `side_by_side`: several threads may be in calls of it at a time.
@@ -85,6 +86,7 @@ class Target:
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
     apart: int  # so many times as much work is far more
     along: int  # so many elements of a row, at least, are a part's
+    of_a_mask: int  # elements of a mask are looked at together: a part of it is a number of those
     few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
 
     # kernels
@@ -177,6 +179,7 @@ CPU = Target(
     far=32,
     apart=16,
     along=128,
+    of_a_mask=64,
     few=4,
     a_part=1 << 16,  # 2 to 12 microseconds
     whole=12,  # gcc's time grows faster than a function's length
