@@ -68,6 +68,7 @@ from .place import near
 from .rewrite import with_parts
 from .scatters import scattered
 from .shapes import Own, Shape
+from .tiles import along_memory, tiled
 from .warps import by_warps
 from .wide import wide
 
@@ -301,6 +302,10 @@ class _Division:
             return whole_sum(self, shape, together, own) if not own.parts else None
         if not own.parts and (cut := sums_of_few(self, shape, together, own)) is not None:
             return cut, []
+        if not together and not own.parts:
+            shape = along_memory(shape)
+            if (tiles := tiled(shape, self.target, self.fresh)) is not None:
+                return [tiles], []
         body = tuple(with_parts(s, own.parts) for s in (self.in_block(shape.body) if together else shape.body))
         nest = shape.nest(body, "grid")
         threads = self.threads(body) if together else self.target.threads

@@ -101,6 +101,7 @@ class Target:
     warp: int = field(default=0, kw_only=True)  # threads that run as one
     warp_most: int = field(default=0, kw_only=True)  # rounds of a loop that the threads of a warp divide
     rows_from: int = field(default=0, kw_only=True)  # fewer rows have a block each
+    tile: int = field(default=0, kw_only=True)  # rows of a tile that a block reads, and columns
     wide: int = field(default=0, kw_only=True)  # bytes that a thread reads or stores at a time
     wide_from: int = field(default=0, kw_only=True)  # fewer elements have a thread each
     wide_work: int = field(default=0, kw_only=True)  # so has an element with more to compute
@@ -236,6 +237,7 @@ CUDA = replace(
     warp=32,
     warp_most=512,
     rows_from=1024,
+    tile=32,
     wide=16,
     wide_from=1 << 17,
     wide_work=64,
