@@ -138,6 +138,7 @@ class Run:
         known = self.program.constants
         if number not in known:
             known[number] = self.xp.asarray(np.ascontiguousarray(self.program.emitted.constants[number]))
+            self.xp.cuda.get_current_stream().synchronize()  # other streams will find it there
         return known[number]
 
     def grow(self, array: Any, shape: tuple[int, ...], kind: str) -> Any:

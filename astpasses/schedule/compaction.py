@@ -74,14 +74,15 @@ def rounded(length: int, target: Target) -> int:
 
 
 def counting(loop: For, target: Target) -> dict[Buf, Buf]:
-    """The variables in which a loop counts where a mask is true, as it leaves the mask, each with the mask."""
+    """The i64 variables in which a loop counts where a mask is true, as it leaves the mask, each with the mask."""
     if not any(offer.lists for offer in target.offers):
         return {}
     found: dict[Buf, Buf] = {}
     for k, stmt in enumerate(loop.body):
         if isinstance(stmt, Store) and not stmt.buf.dims and stmt.monoid == "sum" and isinstance(stmt.value, Op):
             (x, *_), name = stmt.value.args, stmt.value.name
-            if name == "convert" and isinstance(x, Load) and x.dtype == bool and x.index == (Sym(loop.index),):
+            is_count = name == "convert" and stmt.buf.dtype == i64 and x.dtype == bool
+            if is_count and isinstance(x, Load) and x.index == (Sym(loop.index),):
                 before = all(isinstance(s, Store) and a.index == x.index for s, a in _stores(loop.body[:k], x.buf))
                 if before and not any(_stores(loop.body[k:], x.buf)):
                     found[stmt.buf] = x.buf

@@ -242,7 +242,7 @@ class Run:
         """The temporaries that nothing else uses, with the dim of each that runs over the elements."""
         first, last, here = self.members[0].loop, self.members[-1].loop, Sym(self.here)
         begin, end = self.lifetimes.spans[first][0], self.lifetimes.spans[last][1]
-        again = self.lifetimes.around[first] is not None
+        again = self.in_rounds_of_others(first)
         found: dict[Buf, int] = {}
         for buf, indices in self.places.items():
             events = self.lifetimes.events[buf]
@@ -257,6 +257,13 @@ class Run:
             names = {buf.name for buf in fits}
             return {buf: k for buf, k in found.items() if buf.name in names}
         return found
+
+    def in_rounds_of_others(self, loop: Stmt) -> bool:
+        """Whether a loop stands in one whose iterations may find what the one before has left."""
+        around = self.lifetimes.around[loop]
+        while isinstance(around, For) and around.kind == "par":
+            around = self.lifetimes.around[around]
+        return around is not None
 
     def keeps_device_busy(self) -> bool:
         """Whether a GPU has enough to do where the rounds of each element are its own: there are many elements, or few

@@ -197,3 +197,25 @@ def test_a_list_that_is_made_anew_has_room_for_what_is_added(native):
         for count in (31, 32, 33, 40, 400):
             x = np.arange(float(count))
             assert jitted(x) == longer_by_two(x)
+
+
+def counted_rounds(x, v, k, s, n):
+    rounds = 0
+    for _ in range(n):
+        rounds += 1
+        j = 0
+        while j < 5:
+            j += 1
+            s += 0.05
+            v = k
+            x = np.where(k > s, v, x)
+    return x, v, s, rounds
+
+
+def test_a_while_loop_that_surely_runs_and_binds_an_array_anew():
+    """Its trips are no dim, and nothing asks for them."""
+    x, v, k = np.zeros(3), np.ones(3), np.array([0.1, 0.3, 0.9])
+    jitted = mp.jit(counted_rounds)
+    for n in (0, 1, 2):
+        for got, want in zip(jitted(x, v, k, 0.1, n), counted_rounds(x, v, k, 0.1, n)):
+            np.testing.assert_array_equal(got, want)

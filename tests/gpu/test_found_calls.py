@@ -192,3 +192,16 @@ def test_numbers_lie_on_the_device_but_so_many():
         check(f(x, k * 0.5), X * (k * 0.5))
     check(f(x, -0.0), X * -0.0)
     assert np.signbit(f(x, -0.0).get()).all() and len(misses) == 1
+
+
+def test_numbers_are_a_streams_own():
+    """It is there, as it was copied, before what is run next; another stream would have to wait for that."""
+    f, misses = watched(lambda x, k: x * k)
+    x = cupy.asarray(X)
+    streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
+    for _ in range(2):
+        for stream in streams:
+            with stream:
+                check(f(x, 2.5), X * 2.5)
+    (runner,) = (row.extra["gpu"] for rows in f.jitted._memo.table.values() for row in rows)
+    assert len({number.data.ptr for number in runner.numbers.values()}) == 2 and len(misses) == 1

@@ -157,6 +157,22 @@ def test_what_elements_need_of_one_another_stays_with_the_host(f):
         check(mp.jit(f)(*put(VECTOR[:n])), f(VECTOR[:n]), rtol=1e-12)
 
 
+def exchanged(x, k):
+    v = x + k
+    for i in range(4):
+        for _ in range(i):
+            x, v = 0.5 * x + np.sin(v), k
+    return x, v
+
+
+def test_rows_of_arrays_that_change_places(monkeypatch):
+    """A row's iteration keeps nothing for another one: the checker, and who looks for races, have nothing to say."""
+    monkeypatch.setenv("METAPHRASE_CHECK", "1")
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    x, k = random.random((9, 2)), random.random((9, 2))
+    check(mp.jit(exchanged)(*put(x, k)), exchanged(x, k), rtol=1e-12)
+
+
 def test_few_long_rows_stay_with_the_host():
     """Eight lanes of a long array are work for the whole device in each round, and for eight blocks of it otherwise."""
     assert "for i in range(6)" in mp.source(mp.vmap(heat), "f64[8, n]", stage="cuda").partition("\ndef ")[2]

@@ -101,6 +101,20 @@ def test_elements_are_picked_as_the_mask_is_read():
     assert "left_2[p]" not in text and "begins[i + 1] = begins[i + 1]" not in text
 
 
+def test_counts_that_are_no_integers_of_64_bits():
+    """Parts of a mask are counted by its routine in those only."""
+
+    def counts(x, mask):
+        return np.mean(mask), mask.sum(dtype=np.int32), np.sum(mask, dtype=np.float32), x[mask], mask.sum()
+
+    jitted = mp.jit(counts)
+    for size in (100, 100_003, 200_000):
+        x, mask = random.standard_normal(size), random.random(size) < 0.4
+        for _ in thread_counts(1, 3):
+            for have, want in zip(jitted(x, mask), counts(x, mask)):
+                np.testing.assert_allclose(have, want)
+
+
 def test_a_mask_or_an_array_that_changes_in_between():
     """What is picked is what was there, by the mask as it was."""
 
