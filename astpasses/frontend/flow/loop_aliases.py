@@ -140,10 +140,7 @@ def link_results(
         unknown: list[Box] = [b for b in family(out)[1:] if b.region in here.regions]
         unknown += [seen[j] for b in family(out)[1:] if (j := inside.get(id(b))) in seen and j != told]
         if out.region in here.regions:
-            flag: Any = True
-            if never is not False:
-                rounds = here.dim_atom(loop.length) if trips is None else trips
-                flag = here.emit(ne, rounds, literal(0))
+            flag = never is False or here.emit(ne, here.dim_atom(loop.length) if trips is None else trips, literal(0))
             known += [(flag, out, out.atom)] if not slots[k].outside.chain else []
             unknown += [out] if slots[k].outside.chain else []
         elif (source := _source_of_row(loop, staged, out)) is not None:
