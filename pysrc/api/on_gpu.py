@@ -27,6 +27,7 @@ from ..pipeline import cuda, finished
 from ..runtime import entry as abi
 from ..runtime.cuda import CheckFailed
 from ..runtime.cuda_load import loaded
+from ..runtime.cuda_replay import stream_key
 from ..runtime.devices import Device, copying, device_of, using
 from ..runtime.plans import callbacks_of, raiser, site_table
 from ..tree_util import PyTreeDef, tree_map
@@ -133,7 +134,7 @@ class Runner:
 
     def _number(self, cupy: Any, host: np.ndarray) -> Any:
         """A number on the device, which the program reads only: a stream's own, which does things in order."""
-        key = cupy.cuda.get_current_stream().ptr, host.dtype, host.tobytes()
+        key = *stream_key(cupy.cuda.get_current_stream()), host.dtype, host.tobytes()
         if key not in self.numbers:
             if len(self.numbers) >= MOST_NUMBERS:
                 self.numbers.clear()

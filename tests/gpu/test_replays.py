@@ -140,6 +140,15 @@ def test_each_stream_has_an_arena():
     assert tables[0] and not tables[0] & tables[1]
 
 
+def test_the_default_stream_of_each_thread_is_one_of_its_own():
+    stream = cupy.cuda.Stream(non_blocking=True)
+    stream.ptr = cuda_replay.PER_THREAD
+    keys = {cuda_replay.stream_key(stream)}
+    thread = threading.Thread(target=lambda: keys.add(cuda_replay.stream_key(stream)))
+    thread.start(), thread.join()
+    assert len(keys) == 2 and cuda_replay.stream_key(cupy.cuda.Stream.null) == (0, 0)
+
+
 def test_threads():
     f, x = mp.jit(waves), cupy.asarray(X)
     f(x)
