@@ -42,7 +42,7 @@ from device_memory import (
 
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that a block has without asking
 MOST_SHARED = 227 * 1024
-MOST_PARAMETERS = 4096  # bytes
+MOST_PARAMETERS = 32764  # bytes, since CUDA 12.1 and compute capability 7.0
 
 # ---- Compiling -----------------------------------------------------------------------------------------------------
 
