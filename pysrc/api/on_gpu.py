@@ -105,9 +105,8 @@ class Runner:
 
     def _results(self, arrays: list[Any], sizes: dict[str, int]) -> list[Any]:
         """What the program gives for arrays of the device, as the user sees it."""
-        for k in self.gifts:  # one that is given twice is no gift
-            if any(_overlap(arrays[k], other) for j, other in enumerate(arrays) if j != k):
-                arrays[k] = arrays[k].copy()
+        for k in _shared(arrays, self.gifts):  # one that is given twice is no gift
+            arrays[k] = arrays[k].copy()
         failed = None
         try:
             made = self.loaded(arrays, [sizes[name] for name in self.emitted.sizes], self._effect)
@@ -244,10 +243,15 @@ def _gifts(program: Program, function: Function, donated: Sequence[int | str]) -
     return found
 
 
-def _overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays of a device share memory."""
-    first, second = memory.laid_out(a), memory.laid_out(b)
-    return first is not None and second is not None and memory.overlap(first, second)
+def _shared(arrays: Sequence[Any], some: Sequence[int]) -> list[int]:
+    """Those of some arrays that share memory with another one. All lie row after row."""
+    ranges = [(a.data.ptr, a.data.ptr + a.nbytes) for a in arrays] if some else []
+
+    def meets(k: int) -> bool:
+        begin, end = ranges[k]
+        return any(b < end and begin < e for j, (b, e) in enumerate(ranges) if j != k)
+
+    return [k for k in some if meets(k)]
 
 
 _LEAF = PyTreeDef(None)
