@@ -19,15 +19,12 @@ import heapq
 from collections.abc import Iterable, Sequence
 from itertools import groupby, repeat
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..core.types import SHORT
 from ..late import dataclass, log
-
-if TYPE_CHECKING:
-    from .cuda import CudaProgram
 
 MOST_STEPS = 4096  # of a run that is noted
 MOST_RECIPES = 8  # of a program: the last sizes and streams that it was called with
@@ -35,6 +32,16 @@ MOST_GRAPHS = 16  # of a recipe
 ARENA_KEPT = 32 << 20  # bytes: beyond, a call takes its memory from the pool, for others to have between calls
 GRAPH_FROM = 2  # launches with no library between them
 ALIGNED = 512  # bytes, as CuPy's pool aligns
+
+
+class Program(Protocol):
+    """What is run again: see CudaProgram."""
+
+    xp: Any
+
+    def told(self, arrays: Sequence[Any], sizes: Sequence[int], notes: Notes) -> tuple: ...
+
+    def call(self, site: int, operation: str, reads: tuple, writes: tuple, attributes: dict[str, Any]) -> None: ...
 
 
 @dataclass
@@ -170,7 +177,7 @@ class Notes:
 class Recipe:
     """The steps of a run for certain sizes, and the memory that they need."""
 
-    def __init__(self, program: CudaProgram, notes: Notes, results: list[int], stream: Any):
+    def __init__(self, program: Program, notes: Notes, results: list[int], stream: Any):
         self.program, self.xp, self.results = program, program.xp, results
         self.stream = stream  # as long as it is there no other one has its address
         self.count = count = len(notes.given)
@@ -283,7 +290,7 @@ def stream_key(stream: Any) -> tuple[int, int]:
 class Replays:
     """The recipes of a program."""
 
-    def __init__(self, program: CudaProgram):
+    def __init__(self, program: Program):
         self.program = program
         self.recipes: dict[tuple, Recipe | None] = {}  # None: seen once, or too long
 

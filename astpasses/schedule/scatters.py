@@ -99,12 +99,9 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
         combined = _combined(store)
         if combined.monoid in ATOMIC and (kernels := _with_atomics(of, loops, (*body[:-1], combined))) is not None:
             return kernels
-    if (
-        not keys
-        or store.buf.dynamic
-        and len(keys) > 1
-        or any(names & data and names & lanes for _, _, names in entries)
-    ):
+    if not keys or any(names & data and names & lanes for _, _, names in entries):
+        return None
+    if store.buf.dynamic and len(keys) > 1:  # its dims, which number the places, are not known to the kernel
         return None
     needed = [s for s in body[:-1] if not _used(s) & lanes]
     if any(_used(s) & lanes for s in checks):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,9 +41,6 @@ from .program import Fixed, Program, Same, Slot, leaf_labels
 from .staging import slot_of
 from .tracebacks import user_frames
 
-if TYPE_CHECKING:
-    from .jit import Jit
-
 
 def gpu_specialisation(
     program: Program,
@@ -57,6 +54,16 @@ def gpu_specialisation(
     names of arguments that nobody reads after the call."""
     runner = Runner(program, device, names, donated)
     return Specialisation(dims, program, runner, {"gpu": runner, "text": runner.emitted.text}, least, device=device)
+
+
+class Jitted(Protocol):
+    """What an entry depends on of a jitted function: see Jit."""
+
+    dispatcher: Any
+    static: Sequence[int | str]
+    in_order: bool
+    wanted: Device | None
+    __name__: str
 
 
 MOST_NUMBERS = 256  # that lie on the device for later calls
@@ -152,7 +159,7 @@ class Runner:
 
     # --- calls that the dispatcher finds ----------------------------------------------------------
 
-    def entry(self, jit: Jit, call: Call, specs: Sequence[Spec], least: dict[str, int]) -> abi.Entry | None:
+    def entry(self, jit: Jitted, call: Call, specs: Sequence[Spec], least: dict[str, int]) -> abi.Entry | None:
         """By which the dispatcher finds calls like this one; None for those that are looked at in Python: with stores,
         arrays that are copied to the device, and what only the run decides."""
         program = self.program

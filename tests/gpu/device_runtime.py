@@ -1,4 +1,4 @@
-"""cupy.cuda of the emulated device: devices, streams, events, the runtime's own functions.
+"""cupy.cuda of the emulated device: devices, streams, events, graphs, the runtime's own functions.
 
 In: numbers of devices (CUSIM_DEVICES says how many there are, 1 if it says nothing). Out: objects as CuPy's. Work is
 done when it is asked for, so streams order nothing more. Example:
@@ -132,9 +132,6 @@ class Graph:
         stats.graphs += 1
         for launch in self._todo:
             launch()
-
-    def upload(self, stream: Stream | None = None) -> None:
-        return None
 
 
 class Stream:
