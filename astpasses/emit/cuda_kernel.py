@@ -80,6 +80,7 @@ class KernelWriter:
         self.grown = {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
         self.barriers = Barriers()
         self.exits = 0
+        self.scanned: dict[Buf, str] = {}  # the variables that the loop being written carries as a scan
         self.group = WARP if self.kernel.rows > 1 else BLOCK
 
     # --- pieces of text ---------------------------------------------------------------------------
@@ -178,6 +179,9 @@ class KernelWriter:
 
     def stmt_Store(self, depth: int, stmt: Store) -> None:
         place = self.printer.place(Load(stmt.buf, stmt.index))[0]
+        if stmt.monoid is not None and self.scanned.get(stmt.buf) == stmt.monoid:
+            self.up_to_here(depth, stmt, stmt.monoid)
+            return
         value = self.stored(stmt, place)
         if not stmt.buf.dims:
             self.line(depth, self.begun(stmt, c_name(stmt.buf.dtype)) + value)
@@ -210,7 +214,7 @@ class KernelWriter:
         if stmt.on == "grid":
             self.on_grid(depth, stmt)
         elif stmt.on == "block" and self.several:
-            self.on_block(depth, stmt)
+            (self.scan if stmt.is_scan else self.on_block)(depth, stmt)
         else:
             loop = f"for (i64 {stmt.index} = 0; {stmt.index} < {self.dim(stmt.extent)}; {stmt.index}++) {{"
             self.repeated(depth, loop, stmt, stmt.body)
@@ -341,6 +345,31 @@ class KernelWriter:
             self.line(depth, f"{name} = {whole};")
             self.met()
 
+    def scan(self, depth: int, stmt: For) -> None:
+        """A loop that the threads of a block divide, an iteration each in a round: each goes on with what all up to its
+        own have combined. `mp_t` is what a variable t was before the round."""
+        i, extent, group = stmt.index, self.dim(stmt.extent), self.group
+        self.sync(depth, self.barriers.before_divided(stmt))
+        for buf, _ in stmt.partials:
+            self.line(depth, f"{c_name(buf.dtype)} mp_{buf.name} = {buf.name};")
+        self.line(depth, f"for (i64 mp_round = 0; mp_round < {extent}; mp_round += {group.threads}) {{")
+        self.line(depth + 1, f"const bool mp_there = mp_round + {group.thread} < {extent};")
+        self.line(depth + 1, f"const i64 {i} = mp_there ? mp_round + {group.thread} : {self.dim(stmt.extent - 1)};")
+        self.uniform, self.scanned = False, dict(stmt.partials)
+        self.block(depth + 1, stmt.body)
+        self.uniform, self.scanned = True, {}
+        self.line(depth, "}")
+        for buf, _ in stmt.partials:
+            self.line(depth, f"{buf.name} = mp_{buf.name};")
+
+    def up_to_here(self, depth: int, stmt: Store, monoid: str) -> None:
+        """What all iterations up to a thread's own have combined."""
+        kind, name = c_name(stmt.buf.dtype), stmt.buf.name
+        nothing = self.printer.literal(MONOIDS[monoid].before_first(stmt.buf.dtype))[0]
+        self.reductions.add((f"{self.group.name}_scan", monoid, kind))
+        value = f"mp_there ? {self.expression(stmt.value, CALL)} : {nothing}"
+        self.line(depth, f"{name} = mp_{self.group.name}_scan_{monoid}_{kind}({value}, mp_{name});")
+
     def met(self) -> None:
         """The threads of a block have waited for one another; those of a warp only exchanged numbers, which says
         nothing of memory."""
@@ -377,7 +406,7 @@ class KernelWriter:
         together = self.uniform and self.several
         if together:
             self.sync(depth, self.barriers.before(stmt))
-        condition = self.expression(stmt.condition)
+        condition = self.expression(stmt.condition) if not self.scanned else "mp_there"
         then, orelse = stmt.then, stmt.orelse
         if not then and orelse:
             condition, then, orelse = f"!({condition})", orelse, ()

@@ -114,6 +114,11 @@ _SHUFFLED = """\
 template<class T> __device__ inline T mp_shuffled(T x, int by) { return (T)__shfl_xor_sync(0xffffffffu, x, by); }
 """
 
+_SHUFFLED_UP = """\
+template<class T> __device__ inline T mp_shuffled_up(T x, int by) { return (T)__shfl_up_sync(0xffffffffu, x, by); }
+template<class T> __device__ inline T mp_shuffled_from(T x, int lane) { return (T)__shfl_sync(0xffffffffu, x, lane); }
+"""
+
 _BLOCK = """\
 // `MONOID` over the threads of a block, in an order that is always the same: by halves in each warp, then warp by warp.
 __device__ __noinline__ TYPE mp_block_MONOID_TYPE(TYPE x) {
@@ -136,9 +141,53 @@ __device__ inline TYPE mp_warp_MONOID_TYPE(TYPE x) {
 }
 """
 
+_BLOCK_SCAN = """\
+// `MONOID` of a thread's x and those of all before it, behind what `carry` is; in the end that is `MONOID` of all.
+__device__ inline TYPE mp_block_scan_MONOID_TYPE(TYPE x, TYPE& carry) {
+    __shared__ TYPE of_warp[32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x/32;
+    const auto both = [](TYPE x, TYPE y) { return COMBINED; };
+    for (int by = 1; by < 32; by *= 2) { const TYPE y = mp_shuffled_up(x, by); if (lane >= by) x = both(y, x); }
+    __syncthreads();
+    if (lane == 31) of_warp[warp] = x;
+    __syncthreads();
+    TYPE before = carry;
+    for (int k = 0; k < (int)blockDim.x/32; k++) {
+        if (k == warp) before = carry;
+        carry = both(carry, of_warp[k]);
+    }
+    return both(before, x);
+}
+"""
+
+_WARP_SCAN = """\
+// `MONOID` of a thread's x and those of all before it, behind what `carry` is; in the end that is `MONOID` of all.
+__device__ inline TYPE mp_warp_scan_MONOID_TYPE(TYPE x, TYPE& carry) {
+    for (int by = 1; by < 32; by *= 2) {
+        const TYPE y = mp_shuffled_up(x, by);
+        if ((int)threadIdx.x % 32 >= by) x = COMBINED;
+    }
+    const TYPE y = carry;
+    x = COMBINED;
+    carry = mp_shuffled_from(x, 31);
+    return x;
+}
+"""
+
+_TEXTS = {"block": _BLOCK, "warp": _WARP, "block_scan": _BLOCK_SCAN, "warp_scan": _WARP_SCAN}
+
 _PAIRS = """\
 __device__ inline TYPE mp_shuffled(TYPE x, int by) {
     return TYPE(mp_shuffled(x.real(), by), mp_shuffled(x.imag(), by));
+}
+"""
+
+_PAIRS_UP = """\
+__device__ inline TYPE mp_shuffled_up(TYPE x, int by) {
+    return TYPE(mp_shuffled_up(x.real(), by), mp_shuffled_up(x.imag(), by));
+}
+__device__ inline TYPE mp_shuffled_from(TYPE x, int lane) {
+    return TYPE(mp_shuffled_from(x.real(), lane), mp_shuffled_from(x.imag(), lane));
 }
 """
 
@@ -151,7 +200,7 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
         dtype = np.dtype(bool) if kind == "b1" else SHORT[kind]
         x, y = (Load(Buf(name, np.dtype(dtype), ())) for name in "xy")
         combined = printer.text(Op(MONOIDS[monoid].combine, (x, y), np.dtype(dtype)))
-        text = re.sub(r"\bMONOID\b|(?<=_)MONOID(?=_)", monoid, _BLOCK if group == "block" else _WARP)
+        text = re.sub(r"\bMONOID\b|(?<=_)MONOID(?=_)", monoid, _TEXTS[group])
         blocks.append(re.sub(r"\bTYPE\b|(?<=_)TYPE\b", kind, text).replace("COMBINED", combined))
     written = with_needs(helpers | printer.helpers, CUDA)
     functions = [made.text for made in written]
@@ -162,9 +211,10 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
     for name, definition in (("mp_fail(", _FAIL), ("mp_grow(", _GROW), ("mp_atomic_", _ATOMIC)):
         if name in text:
             functions.append(definition)
-    if blocks:
-        functions.append(_SHUFFLED)
-        functions += [_PAIRS.replace("TYPE", kind) for _, _, kind in sorted(reductions) if kind in COMPLEX]
+    for scans, of_one, of_pairs in ((False, _SHUFFLED, _PAIRS), (True, _SHUFFLED_UP, _PAIRS_UP)):
+        kinds = [kind for group, _, kind in sorted(reductions) if group.endswith("scan") == scans]
+        functions += [of_one] if kinds else []
+        functions += [of_pairs.replace("TYPE", kind) for kind in kinds if kind in COMPLEX]
     if "mp_pack<" in text:
         functions.append(_PACKS)
     functions = list(dict.fromkeys(functions))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from metaphrase.core.dims import Dim, DimLike
+from metaphrase.core.dims import Dim, DimLike, mod
 from metaphrase.core.scalars import facts
 
 from .nest import Const, E, Index, Load, Map, Op
@@ -140,7 +140,7 @@ def address(index: Map, dims: tuple[DimLike, ...], printer: ExpressionPrinter) -
 
 
 def merge_split_indices(index: list, dims: list) -> tuple[list, list]:
-    """Undo `(f // m, f % m)` over dims (_, m): that is place f of the two dims as one."""
+    """Undo `(f // m, f % m)` and `(f // m, f - m*(f // m))` over dims (_, m): that is place f of the two as one."""
     k = 0
     while k + 1 < len(index):
         high, low, extent = index[k], index[k + 1], dims[k + 1]
@@ -155,13 +155,19 @@ def merge_split_indices(index: list, dims: list) -> tuple[list, list]:
 
 def _joined(high: Dim, low: Dim, extent: DimLike) -> DimLike | None:
     """f, if high = f // extent and low = f % extent."""
+    if not only_symbols(high) and only_symbols(whole := high * extent + low):
+        return whole
+    quotient = _only_atom(high)
+    if quotient is not None and quotient.kind == "floordiv" and quotient.operands[1] == extent:
+        if mod(quotient.operands[0], extent) == low:
+            return quotient.operands[0]
     atom = _only_atom(low)
     if atom is None or atom.kind != "mod" or atom.operands[1] != extent:
         return None
     f = atom.operands[0]
     # mod drops multiples of the extent from its operand; the quotient keeps them.
     rest = high - f // extent
-    if not isinstance(rest, int) and _only_atom(high) is None and not _only_symbols(rest):
+    if not isinstance(rest, int) and _only_atom(high) is None and not only_symbols(rest):
         return None
     return f + rest * extent
 
@@ -173,5 +179,5 @@ def _only_atom(dim: DimLike):
     return None
 
 
-def _only_symbols(dim: DimLike) -> bool:
+def only_symbols(dim: DimLike) -> bool:
     return isinstance(dim, int) or all(atom.kind == "sym" for monomial, _ in dim.terms for atom, _ in monomial)

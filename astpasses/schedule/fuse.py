@@ -23,7 +23,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.late import dataclass, field
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
-from .nest import Axis, Buf, For, If, Nest, Stmt, Store
+from .nest import Access, Axis, Buf, For, If, Nest, Stmt, Store
 
 
 @dataclass(eq=False)
@@ -244,8 +244,10 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
             if mine is None or not buf.dims:
                 continue
             free = frozenset(a.name for a in member.axes if a.name != loop) | inner
+            flows = any(a.write for a in theirs)
+            if limits.sums_inside and not flows and not _meet_along(loop, theirs, mine):
+                continue
             if any(pinned(e, loop, free) for access in (*theirs, *mine) for e in access.index):
-                flows = any(a.write for a in theirs)
                 made = made or flows
                 gain += 2 if flows else 1
     if limits.leave(arrays) > limits.streams:
@@ -257,6 +259,15 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
     ):
         return 0  # a loop that can be vectorised stays free of one that can't
     return gain
+
+
+def _meet_along(loop: str, theirs: Iterable[Access], mine: Iterable[Access]) -> bool:
+    """Whether some two accesses to an array move along the same dim of it with a loop."""
+
+    def moving(access: Access) -> set[int]:
+        return {k for k, entry in enumerate(access.index) if isinstance(entry, Dim) and loop in symbols(entry)}
+
+    return any(moving(a) & moving(b) for a in theirs for b in mine)
 
 
 def _counted(items: Iterable[Item]) -> Counter[Buf]:

@@ -25,11 +25,11 @@ from dataclasses import replace
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 
+from .apart import taken_apart
 from .independence import Independence
 from .joined_kernels import joined
 from .launches import Region, launches
 from .lifetimes import key_of
-from .long_scans import long_scan
 from .nest import (
     Bind,
     Buf,
@@ -66,6 +66,7 @@ from .nest import (
 from .partial_sums import sums_of_few, whole_sum
 from .place import near
 from .rewrite import with_parts
+from .scans import Scan, long_scan, scan_of
 from .scatters import scattered
 from .shapes import Own, Shape
 from .tiles import along_memory, tiled
@@ -91,6 +92,7 @@ def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:
     """The function as the host's, its kernels among those that are made. What grows in one kernel and is read in
     another one grows on the host instead."""
     grown: set[Buf] = set()
+    fn = replace(fn, body=taken_apart(_Division(fn, program, grown), fn.body))
     while True:
         body = _Division(fn, program, grown).host(fn.body)
         regions = [s for s in walk(body) if isinstance(s, Region)]
@@ -125,6 +127,7 @@ class _Division:
         self.known = set(fn.sizes)  # symbols whose values the host has
         self.given = Counter(name for s in walk(fn.body) for name in _gives(s))
         self.shapes: dict[For, Shape | None] = {}
+        self.scans: dict[For, Scan | None] = {}
 
     # --- the host ---------------------------------------------------------------------------------
 
@@ -142,15 +145,20 @@ class _Division:
             if isinstance(stmt, For) and (scatter := scattered(self, stmt)) is not None:
                 flush()
                 rows += scatter
+            elif isinstance(stmt, For) and (scan := long_scan(self, stmt)) is not None:
+                ahead, between, behind = scan
+                if _meet(pending, ahead):
+                    flush()
+                rows += ahead
+                pending += between
+                flush()
+                rows += behind
             elif isinstance(stmt, For) and self.is_large(stmt) and (made := self.on_grid(stmt)) is not None:
                 first, behind = made
                 if _meet(pending, first):
                     flush()
                 rows += first
                 pending += behind
-            elif isinstance(stmt, For) and (scan := long_scan(self, stmt)) is not None:
-                flush()
-                rows += scan
             elif self.is_known(stmt):
                 rows.append(stmt)
                 self.known.add(stmt.binds or "")
@@ -228,6 +236,8 @@ class _Division:
             if isinstance(stmt, For) and not stmt.on and (shape := self.shared(stmt)) is not None:
                 partials, private = tuple(shape.roles.sums.items()), tuple(b for b in shape.roles.private if b.dims)
                 rows.append(shape.nest(shape.body, "block", partials=partials, private=private))
+            elif isinstance(stmt, For) and not stmt.on and (scan := self.scan(stmt)) is not None:
+                rows.append(scan.in_block())
             elif stmt.blocks and not (isinstance(stmt, For) and stmt.on):
                 rows.append(stmt.with_blocks(tuple(map(self.in_block, stmt.blocks))))
             else:
@@ -241,8 +251,18 @@ class _Division:
             return None
         if isinstance(shape.total, int) and shape.total < self.target.block_from and self.long_inside(shape):
             return None
+        if isinstance(shape.total, int) and shape.total < self.target.of_a_thread and _gives_numbers(shape.body):
+            return None  # each thread has them sooner than all from one another
         arrays = [buf for buf in shape.roles.private if buf.dims and not buf.dynamic]
         return shape if len(near(arrays, self.target.stack_bytes)) == len(arrays) else None
+
+    def scan(self, loop: For) -> Scan | None:
+        """A loop of many rounds that the threads of a block can do as a scan."""
+        if isinstance(loop.extent, int) and loop.extent < self.target.block_from:
+            return None
+        if loop not in self.scans:
+            self.scans[loop] = scan_of(self, loop)
+        return self.scans[loop]
 
     # --- the grid ---------------------------------------------------------------------------------
 
@@ -338,7 +358,7 @@ class _Division:
         alone = shared = 0
         for stmt in block:
             rounds = self.rounds(stmt)
-            if isinstance(stmt, For) and any(self._long((stmt,))) and self.shape(stmt) is not None:
+            if isinstance(stmt, For) and stmt in self._long((stmt,)):
                 shared += rounds * sum(map(self.all_work, stmt.body))
                 continue
             for inner in stmt.blocks:
@@ -365,7 +385,7 @@ class _Division:
 
     def _long(self, block: Iterable[Stmt]) -> Iterator[For]:
         for stmt in block:
-            if isinstance(stmt, For) and self.shape(stmt) is not None:
+            if isinstance(stmt, For) and (self.shape(stmt) is not None or self.scan(stmt) is not None):
                 if not isinstance(stmt.extent, int) or stmt.extent >= self.target.block_from:
                     yield stmt
                     continue
@@ -405,6 +425,11 @@ class _Division:
         rows.append(Bind(name, Index(dim)))
         self.known.add(name)
         return Sym(name)
+
+
+def _gives_numbers(block: tuple[Stmt, ...]) -> bool:
+    """Whether statements give variables values, and do nothing else."""
+    return all(isinstance(s, (For, If, Bind)) or isinstance(s, Store) and not s.buf.dims for s in walk(block))
 
 
 def _meet(before: list[Stmt], behind: list[Stmt]) -> bool:

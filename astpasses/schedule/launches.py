@@ -12,6 +12,7 @@ device, an array of one element; the host reads it where it needs its value, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 
 from metaphrase.core.dims import DimLike, Sym, symbols_of
@@ -234,8 +235,16 @@ class _Launches:
         name = self.fresh(f"{_identifier(self.program.name)}_{len(self.made)}")
         facts = self.fn.facts
         fn = Fn(name, tuple(arrays), sizes, body, (), fails, names=self.fn.names, facts=facts, kernel=kernel)
-        self.made.append(fn)
+        self.made.append(self.with_own_sizes(fn))
         return CallFn(fn.name, tuple(arrays), tuple(map(Sym, sizes)), fails, written, None, region.span)
+
+    def with_own_sizes(self, kernel: Fn) -> Fn:
+        """The kernel with arrays of its own in the place of those whose sizes indices of the host's loops decide: these
+        have other names on the host in the end."""
+        moving = [buf for buf in kernel.bufs if symbols_of(buf.dims) - frozenset(self.fn.sizes)]
+        own = {buf: copy(buf) for buf in moving}
+        body = tuple(with_storages(s, own) for s in kernel.body)
+        return replace(kernel, body=body, bufs=tuple(own.get(buf, buf) for buf in kernel.bufs))
 
     def fetch(self, name: str, locals_: dict[Buf, Buf]) -> Stmt:
         buf, load = self.variables.get(name), Load(self.cell(name), (0,))

@@ -45,27 +45,29 @@ from .rewrite import map_expression, map_statement
 
 
 def promote(
-    block: tuple[Stmt, ...], names: Names, facts: Facts, around: frozenset[str] = frozenset()
+    block: tuple[Stmt, ...], names: Names, facts: Facts, in_parts: bool = True, around: frozenset[str] = frozenset()
 ) -> tuple[Stmt, ...]:
     """An element that a loop combines into, and that does not move with the loop, is kept in a variable meanwhile.
     Where it does not move with a reduction around it either (`around`: their indices), the variable is a part of the
-    result, which is combined: iterations of that reduction stay independent."""
+    result, which is combined: iterations of that reduction stay independent. Without `in_parts` the outermost such loop
+    has the only variable: all loops inside are one sum, however their iterations are divided."""
     rows: list[Stmt] = []
     for stmt in block:
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        if isinstance(stmt, For) and not in_parts:
+            before, stmt, after = _promote_loop(stmt, names, around, facts)
         if stmt.blocks:
             inside = around | {stmt.index} if isinstance(stmt, For) and stmt.kind == "red" else around
             known = facts.index(stmt.index, stmt.extent) if isinstance(stmt, For) else facts
-            stmt = stmt.with_blocks(tuple(promote(b, names, known, inside) for b in stmt.blocks))
+            stmt = stmt.with_blocks(tuple(promote(b, names, known, in_parts, inside) for b in stmt.blocks))
         elif stmt.binds and stmt.binds not in facts.ranges:
             facts = facts.bounded(stmt.binds, None, None)
-        if isinstance(stmt, For):
+        if isinstance(stmt, For) and in_parts:
             before, stmt, after = _promote_loop(stmt, names, around, facts)
-            for first in before:
-                _load_or_take(rows, first)
-            rows.append(stmt)
-            rows.extend(after)
-        else:
-            rows.append(stmt)
+        for first in before:
+            _load_or_take(rows, first)
+        rows += [stmt, *after]
     return tuple(rows)
 
 

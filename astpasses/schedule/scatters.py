@@ -176,8 +176,7 @@ def _kernels(
     for entry, (_, dim) in zip(more, keys[1:]):
         place = Op("add", (Op("mul", (place, Index(dim)), i64), entry), i64)
     made = _leading_to(Store(key, (k,), place), needed)
-    here = unravelled(k, ordered)
-    first = For(names["k"], count, tuple(rename_statement(s, here) for s in made), "par", span, on="grid")
+    first = For(names["k"], count, unravelled(tuple(made), k, ordered, of.fresh), "par", span, on="grid")
 
     def at(position: DimLike) -> E:
         return Load(key, (Load(order, (position,)),))
@@ -185,9 +184,9 @@ def _kernels(
     begins = Op("ne", (at(k), at(dim_max(k - 1, 0))), TRUTH)
     begins = Op("or", (Op("eq", (Index(k), Index(0)), TRUTH), begins), TRUTH)
     goes_on = Op("eq", (at(k + m), at(k)), TRUTH)
-    there = unravelled(element, ordered)
-    stores = _leading_to(body[-1], [s for s in body[:-1] if not isinstance(s, Check)])
-    inside = (Bind(names["element"], Load(order, (k + m,)), span), *(rename_statement(s, there) for s in stores))
+    stores = tuple(_leading_to(body[-1], [s for s in body[:-1] if not isinstance(s, Check)]))
+    stores = unravelled(stores, element, ordered, of.fresh)
+    inside = (Bind(names["element"], Load(order, (k + m,)), span), *stores)
     rounds = While(names["m"], (), goes_on, inside, count - k, span)
     loops = [For(of.fresh("k"), count, (), "par", span), *beside]
     shape = Shape(loops, (), Roles())

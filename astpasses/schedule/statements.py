@@ -186,7 +186,8 @@ class For(Stmt):
     `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them.
     `parts`: of a loop whose iterations threads share (share.py), each of which is a call of one function.
     `on`: what its iterations are divided among in a kernel: "grid", all threads or blocks there are, "block", the
-    threads of one block; "" where one thread does them, or each thread of a block does all (kernels.py).
+    threads of one block; "" where one thread does them, or each thread of a block does all (kernels.py). A "seq" loop
+    on a block with `partials` is a scan: it carries these, and what reads them is in a branch at its end (scans.py).
     `width`: of a loop over the grid, the consecutive elements that a thread takes at a time (wide.py)."""
 
     index: str
@@ -204,6 +205,10 @@ class For(Stmt):
     @property
     def binds(self) -> str:  # type: ignore[override]
         return self.index
+
+    @property
+    def is_scan(self) -> bool:
+        return self.on == "block" and self.kind == "seq" and bool(self.partials)
 
     @property
     def blocks(self) -> Blocks:

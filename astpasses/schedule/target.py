@@ -92,6 +92,8 @@ class Target:
     # kernels
     threads: int = field(default=0, kw_only=True)  # of a block, at most; 0: functions are no kernels
     blocks: int = field(default=0, kw_only=True)  # that a reduction is cut into, at most
+    of_a_thread: int = field(default=0, kw_only=True)  # numbers that are worth a thread of a reduction
+    apart_from: int = field(default=0, kw_only=True)  # rounds of a thread: few such loops are taken apart
     grid_from: int = field(default=0, kw_only=True)  # fewer iterations run in one block
     grid_work: int = field(default=0, kw_only=True)  # unless they have so much to do
     block_from: int = field(default=0, kw_only=True)  # a loop of fewer rounds is not shared by a block's threads
@@ -228,6 +230,8 @@ CUDA = replace(
     whole=_NEVER,
     threads=256,
     blocks=1024,
+    of_a_thread=8,
+    apart_from=128,
     grid_from=1024,
     grid_work=1 << 17,
     block_from=32,

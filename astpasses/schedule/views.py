@@ -13,6 +13,7 @@ from typing import Any
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
 
+from .expressions import merge_split_indices
 from .lower import Block
 from .nest import Load, Sym, View
 from .values import Indices, Place, Value, stored
@@ -29,7 +30,7 @@ def strided(block: Block, value: Value) -> View | None:
     if not isinstance(e, Load) or not e.buf.dims or e.buf.dtype != value.dtype:
         return None
     offset: DimLike = 0
-    for entry, extent in zip(e.index, e.buf.dims):
+    for entry, extent in zip(*merge_split_indices(list(e.index), list(e.buf.dims))):
         if not isinstance(entry, (int, Dim)):
             return None
         offset = offset * extent + entry

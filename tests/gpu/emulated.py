@@ -30,7 +30,18 @@ from metaphrase.runtime.devices import Device
 from metaphrase.runtime.plans import callbacks_of, site_table
 
 SMALL = replace(
-    CUDA, threads=64, blocks=4, grid_from=2, block_from=2, part_from=2, wide_from=2, warp_most=128, rows_from=3, tile=4
+    CUDA,
+    threads=64,
+    blocks=4,
+    grid_from=2,
+    block_from=2,
+    part_from=2,
+    wide_from=2,
+    warp_most=128,
+    rows_from=3,
+    tile=4,
+    of_a_thread=1,
+    apart_from=1,
 )
 TARGETS = {"large": CUDA, "small": SMALL}
 
