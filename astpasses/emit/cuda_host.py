@@ -33,6 +33,7 @@ from metaphrase.astpasses.schedule.nest import (
     View,
     While,
     loaded,
+    mentions,
     walk,
 )
 from metaphrase.core.dims import DimLike, substitute
@@ -159,6 +160,10 @@ class HostWriter:
         self.block(depth + 1, stmt.body)
 
     def stmt_While(self, depth: int, stmt: While) -> None:
+        if stmt.limit is None and not stmt.before and not mentions(stmt.body, stmt.counter):
+            self.line(depth, f"while {self.expression(stmt.condition)}:")
+            self.block(depth + 1, stmt.body)
+            return
         limit = f"{stmt.counter} < {self.printer.dim(stmt.limit)}" if stmt.limit is not None else "True"
         self.line(depth, f"{stmt.counter} = 0")
         self.line(depth, f"while {limit}:")

@@ -75,10 +75,11 @@ class Independence:
                 roles.private.add(buf)
             elif any(isinstance(s, (Grow, Swap)) and buf in touched(s) for s in inside):
                 return None
-            elif monoid := self.combined(buf, loop, inside):
+            elif not divided(buf, loop, self.facts):
+                monoid = self.combined(buf, loop, inside)
+                if monoid is None:
+                    return None
                 roles.sums[buf] = monoid
-            elif not buf.dims or not divided(buf, loop, self.facts):
-                return None
         # What the caller sees of a run that fails is what came before the failure.
         fails = any(isinstance(s, Check) or isinstance(s, LibraryCall) and s.site >= 0 for s in inside)
         return None if fails and any(buf.space == "arg" for buf in written) else roles

@@ -17,7 +17,7 @@ from metaphrase.core.dims import Sym
 
 from .join import of_one_iteration
 from .launches import Region
-from .nest import Check, For, Grow, Stmt, walk
+from .nest import Bind, Buf, Check, For, Grow, Stmt, Store, loaded, touched, walk
 from .rewrite import rename_statement
 
 
@@ -34,12 +34,15 @@ def joined(rows: Iterable[Stmt]) -> list[Stmt]:
 
 
 def _joined(a: Region, b: Region) -> Region | None:
-    if a.together or b.together or a.count is None or a.count != b.count or len(a.body) != 1 or len(b.body) != 1:
+    if a.together or b.together or a.count is None or a.count != b.count:
+        return None
+    (*of_a, last_a), (*of_b, last_b) = a.body, b.body  # numbers that a thread works out before its iterations
+    if not all(isinstance(s, (Store, Bind)) for s in (*of_a, *of_b)) or _touched(a.body) & _loaded(of_b):
         return None
     # Which failure comes first, and what runs again for want of memory, is a kernel's own matter.
     if any(isinstance(s, (Check, Grow)) for region in (a, b) for s in walk(region.body)):
         return None
-    first, second = _loops(a.body[0]), _loops(b.body[0])
+    first, second = _loops(last_a), _loops(last_b)
     if [loop.extent for loop in first] != [loop.extent for loop in second]:
         return None
     here = {theirs.index: Sym(ours.index) for ours, theirs in zip(first, second)}
@@ -50,7 +53,15 @@ def _joined(a: Region, b: Region) -> Region | None:
     for loop in reversed(first):
         body = (replace(loop, body=body),)
     frame = tuple(dict.fromkeys((*a.frame, *b.frame)))
-    return replace(a, body=body, frame=frame)
+    return replace(a, body=(*of_a, *of_b, *body), frame=frame)
+
+
+def _touched(block: Iterable[Stmt]) -> set[Buf]:
+    return {buf for s in walk(tuple(block)) for buf in touched(s)}
+
+
+def _loaded(block: Iterable[Stmt]) -> set[Buf]:
+    return {load.buf for s in block for load in loaded(s)}
 
 
 def _loops(stmt: Stmt) -> list[For]:

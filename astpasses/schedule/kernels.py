@@ -18,6 +18,7 @@ are inside. What launches need is in launches.py.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -29,12 +30,10 @@ from .apart import taken_apart
 from .independence import Independence
 from .joined_kernels import joined
 from .launches import Region, launches
-from .lifetimes import key_of
 from .nest import (
     Bind,
     Buf,
     CallFn,
-    Check,
     Const,
     E,
     Effect,
@@ -57,15 +56,16 @@ from .nest import (
     index_symbols,
     loaded,
     local,
+    mentions,
     operations,
-    other_symbols,
     subexpressions,
     touched,
     walk,
 )
 from .partial_sums import sums_of_few, whole_sum
+from .pending import gives, meet, put, with_numbers, without_unread
 from .place import near
-from .rewrite import with_parts
+from .rewrite import rename_statement, with_parts
 from .scans import Scan, long_scan, scan_of
 from .scatters import scattered
 from .shapes import Own, Shape
@@ -99,7 +99,8 @@ def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:
         growing = {buf: r for r in regions for s in walk(r.body) if isinstance(s, Grow) for buf in s.bufs}
         apart = {buf for buf in growing for s in _outside(body, growing[buf]) if buf in _named(s)} - grown
         if not apart:
-            return launches(replace(fn, body=body), program, made)
+            kept = frozenset({*(buf.name for buf in fn.bufs), *fn.sizes})
+            return launches(replace(fn, body=without_unread(body, kept)), program, made)
         grown |= apart
 
 
@@ -125,7 +126,7 @@ class _Division:
         self.independent = Independence(fn, program.target, self.facts)
         self.sizes = frozenset(fn.sizes)
         self.known = set(fn.sizes)  # symbols whose values the host has
-        self.given = Counter(name for s in walk(fn.body) for name in _gives(s))
+        self.given = Counter(name for s in walk(fn.body) for name in gives(s))
         self.shapes: dict[For, Shape | None] = {}
         self.scans: dict[For, Scan | None] = {}
 
@@ -133,21 +134,22 @@ class _Division:
 
     def host(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """A block that the host does, with regions for what the device does."""
-        rows: list[Stmt] = []
+        rows: list[Stmt | list[Stmt]] = []  # a list: what one block does
         pending: list[Stmt] = []
 
         def flush() -> None:
             if pending:
-                rows.append(self.one(tuple(pending)))
+                put(rows, list(pending))
                 pending.clear()
 
-        for stmt in block:
+        for stmt in itertools.chain.from_iterable(map(self.asked, block)):
             if isinstance(stmt, For) and (scatter := scattered(self, stmt)) is not None:
                 flush()
                 rows += scatter
             elif isinstance(stmt, For) and (scan := long_scan(self, stmt)) is not None:
                 ahead, between, behind = scan
-                if _meet(pending, ahead):
+                ahead = with_numbers(pending, ahead, self.target.wide_work, self.fresh)
+                if meet(pending, ahead):
                     flush()
                 rows += ahead
                 pending += between
@@ -155,21 +157,23 @@ class _Division:
                 rows += behind
             elif isinstance(stmt, For) and self.is_large(stmt) and (made := self.on_grid(stmt)) is not None:
                 first, behind = made
-                if _meet(pending, first):
+                first = with_numbers(pending, first, self.target.wide_work, self.fresh)
+                if meet(pending, first):
                     flush()
                 rows += first
                 pending += behind
             elif self.is_known(stmt):
                 rows.append(stmt)
                 self.known.add(stmt.binds or "")
+            elif isinstance(stmt, Swap) and not meet(pending, [stmt]):
+                rows.append(stmt)
             elif self.is_hosts(stmt):
-                stmt = self.asked(stmt, pending)
                 flush()
                 rows.append(self.inside(stmt))
             else:
                 pending.append(stmt)
         flush()
-        return tuple(joined(rows))
+        return tuple(joined(self.one(tuple(row)) if isinstance(row, list) else row for row in rows))
 
     def is_known(self, stmt: Stmt) -> bool:
         """Whether the host can work out an integer from those it has."""
@@ -191,16 +195,24 @@ class _Division:
             return any(buf in self.grown or buf.space != "stack" for buf in stmt.bufs)
         return isinstance(stmt, (LibraryCall, Effect, SetDims, CallFn, Swap))
 
-    def asked(self, stmt: Stmt, pending: list[Stmt]) -> Stmt:
-        """The statement with a condition that the host can read: the device works it out before."""
-        if isinstance(stmt, (If, While)) and not self.has(stmt.condition):
-            answer = local(self.fresh("answer"), stmt.condition.dtype)
-            ask = Store(answer, (), stmt.condition, span=stmt.span)
-            if isinstance(stmt, While):
-                return replace(stmt, before=(*stmt.before, ask), condition=Load(answer))
-            pending.append(ask)
-            return replace(stmt, condition=Load(answer))
-        return stmt
+    def asked(self, stmt: Stmt) -> list[Stmt]:
+        """A statement, the host's with a condition that it can read: the device works that out before. For a loop it
+        does so before the first round and at the end of each, in the kernel of what stands there."""
+        if not isinstance(stmt, (If, While)) or not self.is_hosts(stmt) or self.has(stmt.condition):
+            return [stmt]
+        answer = local(self.fresh("answer"), stmt.condition.dtype)
+        ask = Store(answer, (), stmt.condition, span=stmt.span)
+        if isinstance(stmt, If):
+            return [ask, replace(stmt, condition=Load(answer))]
+        question = (*stmt.before, ask)
+        numbers = all(isinstance(s, (Store, Bind)) and not (isinstance(s, Store) and s.buf.dims) for s in question)
+        if not numbers and (stmt.limit is not None or mentions(question, stmt.counter)):
+            return [replace(stmt, before=question, condition=Load(answer))]  # to ask once too often may be seen
+        first, later = question, question
+        if numbers:
+            first = tuple(rename_statement(s, {stmt.counter: 0}) for s in question)
+            later = tuple(rename_statement(s, {stmt.counter: Sym(stmt.counter) + 1}) for s in question)
+        return [*first, replace(stmt, before=(), condition=Load(answer), body=(*stmt.body, *later))]
 
     def inside(self, stmt: Stmt) -> Stmt:
         self.known |= {stmt.binds} if stmt.binds is not None else set()
@@ -430,34 +442,6 @@ class _Division:
 def _gives_numbers(block: tuple[Stmt, ...]) -> bool:
     """Whether statements give variables values, and do nothing else."""
     return all(isinstance(s, (For, If, Bind)) or isinstance(s, Store) and not s.buf.dims for s in walk(block))
-
-
-def _meet(before: list[Stmt], behind: list[Stmt]) -> bool:
-    """Whether the order of statements is one that anyone could see."""
-    first, last = (walk(tuple(block)) for block in (before, behind))
-    read, written, stops = _touches(first)
-    reads, writes, stop = _touches(last)
-    seen = stop and any(isinstance(key, Buf) and key.space == "arg" for key in written)  # by who catches the failure
-    return stops or seen or bool(written & (reads | writes) or read & writes)
-
-
-def _touches(statements: Iterable[Stmt]) -> tuple[set[Buf | str], set[Buf | str], bool]:
-    """What statements read and write, and whether they may fail."""
-    read: set[Buf | str] = set()
-    written: set[Buf | str] = set()
-    stops = False
-    for stmt in statements:
-        read |= {key_of(load.buf) for load in loaded(stmt)} | set(other_symbols(stmt))
-        read = read.union(*map(expression_symbols, stmt.expressions))
-        written |= {key_of(a.buf) for a in stmt.accesses if a.write} | set(_gives(stmt))
-        read |= {key_of(a.buf) for a in stmt.accesses if not a.write or isinstance(stmt, Store) and stmt.monoid}
-        stops = stops or isinstance(stmt, (Check, Grow))
-    return read, written, stops
-
-
-def _gives(stmt: Stmt) -> list[str]:
-    """The variables that a statement itself gives a value."""
-    return [*([] if stmt.binds is None else [stmt.binds]), *(b.name for b in touched(stmt) if not b.dims)]
 
 
 def _symbols(dims: Iterable[DimLike]) -> frozenset[str]:

@@ -192,6 +192,11 @@ def other_symbols(stmt: Stmt) -> frozenset[str]:
     return frozenset().union(*names, *map(symbols, dims))
 
 
+def mentions(block: tuple[Stmt, ...], name: str) -> bool:
+    """Whether statements have to do with an integer."""
+    return any(name in other_symbols(s).union(*map(expression_symbols, s.expressions)) for s in walk(block))
+
+
 @fact
 def bound_inside(stmt: Stmt) -> frozenset[str]:
     """The symbols that a statement and those inside it bind."""
@@ -251,6 +256,7 @@ __all__ = [
     "index_symbols",
     "loaded",
     "loads",
+    "mentions",
     "local",
     "never",
     "operation",

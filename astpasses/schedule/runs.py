@@ -95,7 +95,8 @@ def _member(loop: Stmt, target: Target) -> _Member | None:
         if isinstance(stmt, (For, While)):
             is_seq = isinstance(stmt, While) or stmt.kind == "seq"
             return inside and is_seq and len(member.sweeps) > before
-        return inside and (isinstance(stmt, (Bind, If)) or isinstance(stmt, Store) and stmt.buf.is_scalar)
+        plain = isinstance(stmt, (Bind, If)) or isinstance(stmt, Check) and target.threads > 0
+        return inside and (plain or isinstance(stmt, Store) and stmt.buf.is_scalar)
 
     return member if fits(loop) and len(member.around) <= target.around_sweeps else None
 

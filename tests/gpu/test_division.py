@@ -92,7 +92,7 @@ PROGRAMS = {
     sums_along_each: ((("f64[256, 256, 256]", (4, 5, 30)),), ("rows 256", "rows 256", "each 16384", "each 256")),
     long_rows: ((("f64[3, 1000000]", (2, 90)),), None),
     running: ((("f64[1000000]", (700,)),), ("rows 489", "one 256", "rows 489", "each 500000")),
-    running_sines: ((("f64[9000]", (300,)),), ("rows 5", "one 256", "rows 5")),
+    running_sines: ((("f64[9000]", (300,)),), ("rows 5", "one 32", "rows 5")),
     running_rows: ((("f64[1000, 1000]", (5, 130)),), ("rows 1000",)),
     running_columns: ((("f64[1000, 1000]", (70, 9)),), ("each 16000", "each 1000", "each 16000")),
     running_by_hand: ((("f64[100000]", (333,)),), None),
