@@ -40,6 +40,7 @@ RECORD = np.dtype(
 NOTHING_FAILED = np.iinfo(np.int32).max
 FIRST_HEAP = 1 << 20  # bytes
 WARP = 32  # threads
+MOST_AHEAD = 16  # rounds of a loop that are started before the host looks whether they are wanted
 
 
 class CheckFailed(Exception):
@@ -163,6 +164,27 @@ class Run:
         if self.program.emitted.may_fail:
             self.look()
         return value.reshape(-1)[0].item()
+
+    def rounds(self, one: Callable[..., tuple], answer: Any, state: tuple) -> tuple:
+        """The rounds of a loop, `one(*state)` each, until one leaves False in `answer`. The host starts more and more
+        of them before it looks: those behind the last one do nothing. What `state` is behind the last one."""
+        program, ahead = self.program, 1
+        if not self.read(answer):
+            return state
+        while True:
+            if program.launches >= NOTHING_FAILED // 2:
+                self.write_record()
+            states, ends = [state], []
+            for _ in range(ahead):
+                states.append(one(*states[-1]))
+                ends.append(program.launches)
+            record = self._record()
+            if record["launch"] != NOTHING_FAILED:
+                if record["site"] >= 0:
+                    self.look()
+                self.write_record()
+                return states[ends.index(record["launch"]) + 1]
+            state, ahead = states[-1], min(2 * ahead, MOST_AHEAD)
 
     @staticmethod
     def floordiv(a: int, b: int) -> int:

@@ -86,6 +86,7 @@ class HostWriter:
         self.kernels = {fn.name: fn for fn in program.fns if fn.kernel}
         self.may_fail = any(fn.fails for fn in self.kernels.values())
         self.lines: list[str] = []
+        self.functions = 0  # that are rounds of loops
 
     @property
     def same_each_run(self) -> bool:
@@ -159,7 +160,32 @@ class HostWriter:
         self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
         self.block(depth + 1, stmt.body)
 
+    def is_ahead(self, stmt: While) -> bool:
+        """Whether a kernel ends a loop: the host may start rounds before it knows whether they are wanted."""
+        kernels = [self.kernels[s.fn].kernel for s in stmt.body if isinstance(s, CallFn) and s.fn in self.kernels]
+        return any(kernel is not None and kernel.ends is not None for kernel in kernels)
+
+    def rounds(self, depth: int, stmt: While) -> None:
+        """The rounds of such a loop as a function of what the host changes in one."""
+        counted = [stmt.counter] if mentions(stmt.body, stmt.counter) else []
+        swapped = dict.fromkeys(name for s in stmt.body if isinstance(s, Swap) for name in (s.a.name, s.b.name))
+        names, self.functions = [*swapped, *counted], self.functions + 1
+        given = ", ".join(names) + "," * (len(names) == 1)
+        for name in counted:
+            self.line(depth, f"{name} = 0")
+        self.line(depth, f"def round_{self.functions}({', '.join(names)}):")
+        self.block(depth + 1, stmt.body)
+        self.line(
+            depth + 1, f"return ({', '.join([*swapped, *(f'{name} + 1' for name in counted)])}{',' * bool(names)})"
+        )
+        result = f"{given} = " if names else ""
+        answer = stmt.condition.buf.name  # type: ignore[attr-defined]
+        self.line(depth, f"{result}c.rounds(round_{self.functions}, {answer}, ({given}))")
+
     def stmt_While(self, depth: int, stmt: While) -> None:
+        if self.is_ahead(stmt):
+            self.rounds(depth, stmt)
+            return
         if stmt.limit is None and not stmt.before and not mentions(stmt.body, stmt.counter):
             self.line(depth, f"while {self.expression(stmt.condition)}:")
             self.block(depth + 1, stmt.body)

@@ -108,6 +108,11 @@ class KernelWriter:
         if self.stops:
             self.line(1, "if (c->launch < mp_launch) return;")
         self.block(1, self.fn.body)
+        if self.kernel.ends is not None:
+            answer, behind = self.kernel.ends
+            own = f"{self.group.thread} == 0 && " if self.several else ""
+            last = f"mp_launch + {behind}" if behind else "mp_launch"
+            self.line(1, f"if ({own}!{answer}[0]) mp_end(c, {last});")
         return "\n".join([*self.comment(), self.head(), *self.lines, "}"]) + "\n"
 
     def comment(self) -> list[str]:

@@ -81,6 +81,14 @@ __device__ __noinline__ void mp_fail(mp_run* c, int launch, i64 key, int site, V
 }
 """
 
+_END = """\
+// A loop has come to its end: launches behind this one do nothing until the host has seen it.
+__device__ inline void mp_end(mp_run* c, int launch) {
+    c->site = -1;
+    c->launch = launch;
+}
+"""
+
 _ATOMIC = """\
 // Combines x with what lies there, while other threads do the same. CUDA adds up unsigned integers of 64 bits: the bits
 // are the same.
@@ -208,7 +216,7 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
     runs = "mp_run* c" in text
     if runs:
         functions.append(RUN)
-    for name, definition in (("mp_fail(", _FAIL), ("mp_grow(", _GROW), ("mp_atomic_", _ATOMIC)):
+    for name, definition in (("mp_fail(", _FAIL), ("mp_end(", _END), ("mp_grow(", _GROW), ("mp_atomic_", _ATOMIC)):
         if name in text:
             functions.append(definition)
     for scans, of_one, of_pairs in ((False, _SHUFFLED, _PAIRS), (True, _SHUFFLED_UP, _PAIRS_UP)):

@@ -26,6 +26,7 @@ from dataclasses import replace
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 
+from .ahead import started_ahead
 from .apart import taken_apart
 from .independence import Independence
 from .joined_kernels import joined
@@ -84,6 +85,8 @@ def kernels(program: Program) -> Program:
     entry, *fns = (_with_kernels(fn, program, made) for fn in (program.entry, *program.fns))
     count = len(program.params)
     params, results = entry.bufs[:count], entry.bufs[count : count + len(program.results)]
+    for fn in (entry, *fns):
+        made = started_ahead(fn.body, made)
     kernels = (by_warps(wide(fn, program.target), program.target) for fn in made)
     return replace(program, entry=entry, fns=(*kernels, *fns), params=params, results=results)
 

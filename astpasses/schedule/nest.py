@@ -67,12 +67,14 @@ from .target import CPU, Target
 class Kernel:
     """How a GPU runs a function. `count`: the iterations of its loops over the grid; None: one block does it all.
     `together`: the threads of a block do one iteration together, or each an iteration. `threads`: of a block. `rows`:
-    iterations that a block does together at a time, each by a warp (warps.py); `count` counts those as one."""
+    iterations that a block does together at a time, each by a warp (warps.py); `count` counts those as one. `ends`: the
+    array that it leaves False in where a loop of the host's ends, and how many launches of the round are behind it."""
 
     count: DimLike | None
     together: bool
     threads: int
     rows: int = 1
+    ends: tuple[str, int] | None = None
 
 
 @dataclass(eq=False)
