@@ -7,7 +7,8 @@ it.
     x1 = slice_update(x, v, i, step=(1,))     # x owned and not read again: x1 lives where x did, v is stored
     there
                                               # else x1 is a copy; views of x that are read later are copied
-                                              # instead
+                                              # instead; where v is all of x1 but a frame, and is computed from x
+                                              # at other places, x1 is made apart: v needs no storage of its own
 
 A result that shares the storage of an operand is written down as `shares[let][result] = operand`.
 """
@@ -15,10 +16,11 @@ A result that shares the storage of an operand is written down as `shares[let][r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from metaphrase.core.calls import may_stay
+from metaphrase.core.dims import product
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Region
@@ -52,6 +54,7 @@ class Plan:
     inlined: set[Var] = field(default_factory=set)  # elementwise results written into their only reader
     rows: set[Var] = field(default_factory=set)  # results of a loop body that are rows, made in the body
     saved: set[Var] = field(default_factory=set)  # those of them that are copied out as soon as they are made
+    fixed: frozenset[Var] = frozenset()  # those parameters whose new values have to be where the old ones are
 
     def root(self, var: object) -> Root:
         """The Var whose storage `var` lives in."""
@@ -74,11 +77,17 @@ def is_lazy(let: Let) -> bool:
     return False
 
 
-def plan(function: Function, target: Target, owned: Collection[Var] = frozenset(), rows: Sequence[Atom] = ()) -> Plan:
-    """Decide for `function`, whose parameters in `owned` may be overwritten. Those results that are `rows` of a
-    loop are copied out when they are made if something overwrites them later (parameters: before the body
-    runs), and so keep nothing alive."""
-    made = Plan(function, target)
+def plan(
+    function: Function,
+    target: Target,
+    owned: Collection[Var] = frozenset(),
+    rows: Sequence[Atom] = (),
+    free_to_move: Collection[Var] = frozenset(),
+) -> Plan:
+    """Decide for `function`, whose parameters in `owned` may be overwritten, those in `free_to_move` by other storage,
+    too. Those results that are `rows` of a loop are copied out when they are made if something overwrites them later
+    (parameters: before the body runs), and so keep nothing alive."""
+    made = Plan(function, target, fixed=frozenset(owned) - frozenset(free_to_move))
     _survey(made, rows)
     free: set[Var] = {p for p in owned if p.type.dims}
     for p in function.params:
@@ -87,7 +96,7 @@ def plan(function: Function, target: Target, owned: Collection[Var] = frozenset(
         native = let.primitive.native
         shares: dict[Var, Var] = {}
         if isinstance(native, Put):
-            if _may_take(made, let, place, let.args[0], free):
+            if not _is_better_apart(made, let) and _may_take(made, let, place, let.args[0], free):
                 shares[let.out] = let.args[0]  # type: ignore[assignment]
         elif isinstance(native, Region) and not (native.kind == "call" and may_stay(let.attributes["function"])):
             shares = _region(made, let, place, free, native.kind)
@@ -272,6 +281,33 @@ def _may_take(made: Plan, let: Let, place: int, x: Atom, free: set[Var]) -> bool
     return True
 
 
+def _is_better_apart(made: Plan, let: Let) -> bool:
+    """Whether a store is one of nearly all elements, computed from others of what it stores into: in its place they
+    would have to be stored twice."""
+    x, v, *start = let.args
+    if let.primitive.native.kind != "slice" or v not in made.inlined or made.root(x) in made.fixed:
+        return False
+    around = [have - new for have, new in zip(x.type.dims, v.type.dims)]
+    amount = product(v.type.dims)
+    if any(step != 1 for step in let.attributes["step"]) or isinstance(amount, int) and amount < made.target.frame_from:
+        return False
+    if not all(isinstance(rows, int) and rows <= made.target.frame for rows in around):
+        return False
+    return any(x in made.aliases.get(view, ()) for view in _elsewhere(made, v, x, start))
+
+
+def _elsewhere(made: Plan, v: Atom, x: Atom, start: list[Atom]) -> Iterator[Var]:
+    """The views that a value is computed from, but those of the part of x that it has the place of."""
+    if v in made.inlined:
+        for arg in made.function.lets[made.position[v]].args:  # type: ignore[index]
+            yield from _elsewhere(made, arg, x, start)
+    elif v in made.aliases and isinstance(v, Var):
+        let = made.function.lets[made.position[v]]
+        same = isinstance(let.primitive.native, Gather) and let.args[0] is x and [*let.args[1:]] == start
+        if not same:
+            yield v
+
+
 def _take(made: Plan, let: Let, place: int, x: Any) -> None:
     made.kept.update(_alive_views(made, x, let, place))
     if x in made.rows:
@@ -332,7 +368,8 @@ def _writes(inner: Plan, position: int) -> bool:
 
 def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[Var, Var]:
     loop = Loop.of(let)
-    made.regions[let, 0] = plan(loop.body.function, made.target, [*loop.params.state], loop.results.rows)
+    moving = [p for p, a in zip(loop.params.state, loop.args.state) if made.root(a) not in made.fixed]
+    made.regions[let, 0] = plan(loop.body.function, made.target, [*loop.params.state], loop.results.rows, moving)
     if loop.condition is not None:
         made.regions[let, 1] = plan(loop.condition.function, made.target)
     state = zip(loop.outs.state, loop.args.state)

@@ -40,6 +40,7 @@ from .lockstep import lockstep
 from .lower import lower
 from .nest import Fn, Program, Stmt
 from .outline import outline
+from .overwritten import without_overwritten
 from .place import make_room, place
 from .promote import promote
 from .rename import name_indices, names_in_use
@@ -77,9 +78,15 @@ def _each(rule: Callable[[Fn, Target], tuple[Stmt, ...]]) -> Callable[[Program],
 
 PASSES: tuple[Pass, ...] = (
     Pass(
+        "overwritten",
+        _each(without_overwritten),
+        "first: of a nest that is fused with others no part can be left out",
+        fused=True,
+    ),
+    Pass(
         "fuse",
         _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits(target.streams, target.threads > 0))),
-        "first: every other pass works on loops, and finds more to do in loops that are shared",
+        "early: every other pass works on loops, and finds more to do in loops that are shared",
         fused=True,
     ),
     Pass(

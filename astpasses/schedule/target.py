@@ -81,6 +81,8 @@ class Target:
     kept_of_a_block: int  # numbers that are kept of them, at most, where there is a choice
     around_sweeps: int  # statements about variables between sweeps, which are done again for each block
 
+    frame: int  # rows around what is overwritten: an array is not filled inside of so few
+    frame_from: int  # unless that is fewer elements
     unknown: int  # what the rounds of a loop are taken for of which nothing is known
     far: int  # the work that an element is taken for that may lie anywhere in memory
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
@@ -178,6 +180,8 @@ CPU = Target(
     block=1024,
     kept_of_a_block=1 << 15,
     around_sweeps=32,
+    frame=8,
+    frame_from=256,
     unknown=256,
     far=32,
     apart=16,

@@ -123,6 +123,19 @@ def jacobi(u, steps):
     return loop(u, body=body, cond=None, length=Sym("S"), roles=Roles(0, 1, 0, 0))
 
 
+@program([("u", V), ("steps", I)], (random.normal(size=13), np.int64(4)), (random.normal(size=30), np.int64(3)))
+def distant_neighbours(u, steps):
+    """As jacobi, of too few elements to make all anew: the update is made in place, behind a temporary."""
+    as_dim(steps, size="S")
+
+    def step(i, u):
+        left, right = (slice(u, literal(k, i64), shape=(n - 10,), step=(1,)) for k in (0, 10))
+        return slice_update(u, add(left, right), literal(5, i64), step=(1,))
+
+    body = trace("step", step, [("i", I), ("u", V)])
+    return loop(u, body=body, cond=None, length=Sym("S"), roles=Roles(0, 1, 0, 0))
+
+
 @program([("u", V), ("v", V)], (random.normal(size=5), random.normal(size=5)))
 def exchange(u, v):
     """Two arrays that change places: pointers, not copies."""

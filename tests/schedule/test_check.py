@@ -195,7 +195,7 @@ FAULTS: dict[str, tuple[str, Rewrite, int | None, str]] = {
         None,
         MEET,
     ),
-    "a stencil that is updated in place": ("jacobi", one_loop, None, f"{MEET} out"),
+    "a stencil that is updated in place": ("distant_neighbours", one_loop, None, f"{MEET} out"),
     "a variable that is read behind the loop": ("softmax", leave_behind, None, f"{MEET} t"),
     "loops joined in which one needs all of the other": ("softmax", one_loop, None, MEET),
     "a sum that is read on its way": (

@@ -1,0 +1,196 @@
+"""Elements that are given a value twice, and read in between by nobody: the first time they are left out.
+
+In: a block of perfect nests. Out: the same, where a nest that fills an array, most of which a later one overwrites,
+fills what is left: a frame. Example (`y = x.copy(); y[1:-1] += v`):
+
+    for i in range(n): y[i] = x[i]               y[0] = x[0]; y[n - 1] = x[n - 1]
+    for i in range(n - 2): y[i + 1] += v[i]  ->  for i in range(n - 2): y[i + 1] = x[i + 1] + v[i]
+
+A sweep over the array is saved, and in loops in time that is a good part of what they do.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike, Sym, product, symbols
+from metaphrase.core.scalars import MONOIDS
+
+from .nest import Axis, Buf, Const, E, Fn, If, Index, Load, Nest, Op, Stmt, Store, loaded, touched, used_inside, walk
+from .rewrite import rename_expression, rename_statement
+from .target import Target
+
+TRUTH = np.dtype(bool)
+Box = tuple[tuple[DimLike, DimLike], ...]  # of each dim where it begins, and the length
+
+
+def without_overwritten(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function without what is overwritten before anyone reads it."""
+    return _in_block(fn.body, fn, target)
+
+
+def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    rows: list[Stmt] = []
+    behind = list(block)
+    while behind:
+        stmt = behind.pop(0)
+        filled = _filled(stmt)
+        if filled is not None and filled[0].space != "arg":
+            _set_first(stmt, behind, fn, target)
+            pieces = [stmt]
+            for box in _overwritten(filled[0], behind):
+                pieces = [part for piece in pieces for part in _left(piece, box, fn, target)]
+            rows += pieces
+        elif stmt.blocks and not isinstance(stmt, Nest):
+            rows.append(stmt.with_blocks(tuple(_in_block(inner, fn, target) for inner in stmt.blocks)))
+        else:
+            rows.append(stmt)
+    return tuple(rows)
+
+
+def _set_first(stmt: Stmt, behind: list[Stmt], fn: Fn, target: Target) -> None:
+    """Where the first that is done with an array that a copy or a constant fills is to combine into most of it: do that
+    with what is copied."""
+    store = _store(stmt)
+    if store is None or not isinstance(store.value, (Load, Const)):
+        return
+    for k, later in enumerate(behind):
+        filled, combines = _filled(later, combining=True), _store(later)
+        if filled is not None and filled[0] is store.buf and combines is not None and combines.monoid is not None:
+            if _left(stmt, filled[1], fn, target) != [stmt]:
+                places = zip(store.index, combines.index, strict=True)
+                here: dict[str, DimLike] = {
+                    name: b - (a - Sym(name))  # type: ignore[misc, operator]
+                    for a, b in places
+                    for name in symbols(a)  # type: ignore[arg-type]
+                }
+                value = rename_expression(store.value, here)
+                combine = MONOIDS[combines.monoid].combine
+                value = Op(combine, (value, combines.value), store.buf.dtype)
+                behind[k] = _with_store(later, replace(combines, value=value, monoid=None))
+            return
+        if store.buf in used_inside(later) or any(
+            load.buf in touched(s) for load in loaded(store) for s in walk((later,))
+        ):
+            return
+
+
+def _store(stmt: Stmt) -> Store | None:
+    """What a statement, or an iteration of a nest, stores, if it does nothing else."""
+    stored = stmt.body[-1] if isinstance(stmt, Nest) and len(stmt.body) == 1 else stmt
+    return stored if isinstance(stored, Store) else None
+
+
+def _with_store(stmt: Stmt, store: Store) -> Stmt:
+    return replace(stmt, body=(store,)) if isinstance(stmt, Nest) else store
+
+
+def _filled(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
+    """The array that a statement fills a box of, or combines into each element of one, and does nothing else."""
+    axes, store = stmt.axes if isinstance(stmt, Nest) else (), _store(stmt)
+    if store is None or not store.buf.dims or combining != (store.monoid is not None):
+        return None
+    if isinstance(stmt, Nest) and stmt.first or any(axis.kind != "par" for axis in axes):
+        return None
+    if store.buf in map(_buf, loaded(store)):
+        return None
+    extents = {axis.name: axis.extent for axis in axes}
+    box: list[tuple[DimLike, DimLike]] = []
+    for entry in store.index:
+        if isinstance(entry, E):
+            return None
+        along = sorted(symbols(entry) & {axis.name for axis in axes})
+        if not along:
+            box.append((entry, 1))
+            continue
+        begin = entry - Sym(along[0])
+        if along[0] not in extents or symbols(begin) & {axis.name for axis in axes}:
+            return None
+        box.append((begin, extents.pop(along[0])))
+    return (store.buf, tuple(box)) if not extents else None
+
+
+def _buf(load: Load) -> Buf:
+    return load.buf
+
+
+def _overwritten(buf: Buf, behind: Iterable[Stmt]) -> list[Box]:
+    """The boxes of an array that statements fill before anyone has to do with it in another way."""
+    boxes: list[Box] = []
+    for stmt in behind:
+        filled = _filled(stmt)
+        if filled is not None and filled[0] is buf:
+            boxes.append(filled[1])
+        elif buf in used_inside(stmt) or buf in touched(stmt):
+            break
+    return boxes
+
+
+def _left(stmt: Stmt, box: Box, fn: Fn, target: Target) -> list[Stmt]:
+    """The parts of a statement that fill what lies outside a box; the whole, where that is no frame of it."""
+    filled, facts = _filled(stmt), fn.facts
+    if filled is None:
+        return [stmt]
+    inside = [(begin - first, length) for (first, _), (begin, length) in zip(filled[1], box, strict=True)]
+    extents = [extent for _, extent in filled[1]]
+    if all(
+        facts.less_equal(before, 0) and facts.less_equal(extent, before + length)
+        for (before, length), extent in zip(inside, extents)
+    ):
+        return []
+    if not isinstance(stmt, Nest) or not all(
+        facts.nonnegative(before) and facts.less_equal(before + length, extent)
+        for (before, length), extent in zip(inside, extents)
+    ):
+        return [stmt]
+    around = [extent - length for (_, length), extent in zip(inside, extents)]
+    amount = product([length for _, length in inside])
+    if not all(isinstance(rows, int) and rows <= target.frame for rows in around):
+        return [stmt]
+    if isinstance(amount, int) and amount < target.frame_from:
+        return [stmt]
+    parts: list[Stmt] = []
+    whole, store = stmt, _store(stmt)
+    assert store is not None
+    names = {axis.name for axis in stmt.axes}
+    axes = [max(symbols(entry) & names, default=None) for entry in store.index]  # type: ignore[arg-type]
+    rest = stmt  # what lies beside the box along the axes so far
+    for axis, (before, length), extent in zip(axes, inside, extents):
+        if axis is not None:
+            rest = _part(rest, axis, before, length)
+            for begin, rows in ((0, before), (before + length, extent - before - length)):
+                if rows != 0:
+                    parts.append(_renamed(_part(stmt, axis, begin, rows), fn))
+            stmt = rest
+    unsure = [Op("le", (Index(0), Index(length)), TRUTH) for _, length in inside if not facts.nonnegative(length)]
+    if unsure:  # the array may be shorter than the frame
+        holds = functools.reduce(lambda a, b: Op("and", (a, b), TRUTH), unsure)
+        return [If(holds, tuple(parts), (whole,), whole.span)]
+    return parts
+
+
+def _part(nest: Nest, axis: str, begin: DimLike, length: DimLike) -> Nest:
+    """The iterations of a nest from `begin` on along an axis."""
+    axes = tuple(replace(a, extent=length) if a.name == axis else a for a in nest.axes)
+    return replace(nest, axes=axes, body=tuple(rename_statement(s, {axis: begin + Sym(axis)}) for s in nest.body))
+
+
+def _renamed(nest: Nest, fn: Fn) -> Stmt:
+    """The nest with indices of its own; without those of one iteration."""
+    axes: list[Axis] = []
+    values: dict[str, DimLike] = {}
+    for axis in nest.axes:
+        values[axis.name] = 0
+        if axis.extent != 1:
+            axes.append(replace(axis, name=fn.names.fresh(axis.name)))
+            fn.facts.learn(axes[-1].name, 0, axis.extent - 1)
+            values[axis.name] = Sym(axes[-1].name)
+    body = tuple(rename_statement(s, values) for s in nest.body)
+    return replace(nest, axes=tuple(axes), body=body) if axes else body[0]
+
+
+__all__ = ["without_overwritten"]
