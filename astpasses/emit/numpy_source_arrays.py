@@ -257,6 +257,19 @@ def _concatenate(emitter: Emitter, let: Let) -> Expr:
     return Expr(f"np.concatenate({text})", ATOM, let.out.type, None, reads_of(xs), operations_of(xs) + 1)
 
 
+@spelled("roll")
+def _roll(emitter: Emitter, let: Let) -> Expr:
+    x, shift, axis = emitter.expr(let.args[0]), let.attributes["shift"], let.attributes["axis"]
+    return Expr(
+        f"np.roll({x.text}, {shift}{f', axis={axis}' if let.out.type.ndim > 1 else ''})",
+        ATOM,
+        let.out.type,
+        None,
+        reads_of([x]),
+        operations_of([x]) + 1,
+    )
+
+
 @spelled("pad")
 def _pad(emitter: Emitter, let: Let) -> Expr:
     x, value = emitter.expr(let.args[0]), emitter.expr(let.args[1])

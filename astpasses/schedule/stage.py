@@ -54,6 +54,7 @@ from .target import Target
 from .twins import merge_twins
 from .vectors import in_vectors
 from .waves import in_waves
+from .wrapped import without_remainders
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,9 @@ PASSES: tuple[Pass, ...] = (
         _each(without_overwritten),
         "first: of a nest that is fused with others no part can be left out",
         fused=True,
+    ),
+    Pass(
+        "wrapped", _each(without_remainders), "before fuse, for which a place with a remainder is any place", fused=True
     ),
     Pass(
         "fuse",

@@ -108,6 +108,7 @@ if (m != 0) return (b < 0) != (m < 0) ? m + b : m;
 return copysign$((T)0, b);
 """
 _SIGNED_MOD = """\
+if (a >= 0 && a < b) return a;
 if (b == 0 || b == -1) return 0;
 T m = a%b;
 return (m != 0) & ((m < 0) != (b < 0)) ? m + b : m;

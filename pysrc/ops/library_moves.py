@@ -28,6 +28,7 @@ from .promotion import Operand, axes_of, axis_of, lift, scalar_dim, shape_of, to
 from .promotion import broadcast_to as broadcast_atom
 from .shape import broadcast
 from .shape import reshape as reshape_primitive
+from .shape import roll as roll_primitive
 
 
 def flip(x: Operand, axis: Any = None) -> Atom:
@@ -74,8 +75,10 @@ def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
     size = x.type.dims[axis]
     if isinstance(shift, Literal):
         shift = shift.value
-    if isinstance(shift, (int, np.integer, Dim)):
-        cut = size_mod(-(shift if isinstance(shift, Dim) else int(shift)), size)
+    if isinstance(shift, (int, np.integer)):
+        return roll_primitive(x, shift=int(shift), axis=axis) if shift != 0 else x
+    if isinstance(shift, Dim):
+        cut = size_mod(-shift, size)
         parts = [part(x, axis, cut, size - cut), part(x, axis, 0, cut)]
         return concatenate(parts, axis) if cut != 0 else x
     where = mod(

@@ -179,6 +179,9 @@ SAMPLES |= {
     + each([f64.type(2.0)], [{"shape": (2, 0), "axes": ()}, {"shape": (), "axes": ()}]),
     "reshape": each([MATRIX], [{"shape": (12,)}, {"shape": (2, 1, 6)}]) + each([ROW[:1]], [{"shape": ()}]),
     "permute": each([CUBE], [{"axes": (2, 0, 1)}, {"axes": (0, 1, 2)}]) + each([COMPLEX], [{"axes": (1, 0)}]),
+    "roll": each([MATRIX], [{"shift": 1, "axis": 1}, {"shift": -2, "axis": 0}, {"shift": 7, "axis": 0}])
+    + each([COMPLEX], [{"shift": 1, "axis": 0}])
+    + each([values(0, 1, (0, 2))], [{"shift": 1, "axis": 0}]),
     "concatenate": each([MATRIX, values(0, 1, (3, 2)), values(0, 1, (3, 0))], [{"axis": 1}])
     + each([MATRIX, MATRIX], [{"axis": 0}]),
     "pad": each(

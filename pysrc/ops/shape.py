@@ -1,4 +1,4 @@
-"""Primitives that move elements without computing: broadcast, reshape, permute, convert.
+"""Primitives that move elements without computing: broadcast, reshape, permute, roll, convert.
 
 In: an array. Out: the same elements elsewhere (or in another dtype).
 """
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import product
+from ..core.dims import mod, product
 from ..core.native import Move, Piece, Point
 from ..core.primitive import Primitive, Together, Zero
-from ..core.relation import Dims, Relation, places
+from ..core.relation import ALONG, Dims, Relation, places
 from ..core.scalars import FREE, instruction
 from ..core.types import Array, dtype_name, has_tangent
 from .families import elementwise, require
@@ -146,6 +146,28 @@ permute: Primitive = Primitive(
     dims=Dims(lambda x, *, axes: ((range(x.ndim),), (axes,)), axes=places),
     native=Move(lambda index, types, *, axes: (Piece(0, tuple(index[a] for a in inverse(axes))),)),
     doc="Transposition: dim k of the result is dim axes[k] of x.",
+)
+
+
+def _roll_type(x: Array, *, shift: int, axis: int) -> Array:
+    require(0 <= axis < x.ndim, lambda: f"roll: {x} has no axis {axis}")
+    return x.plain
+
+
+def _roll_pieces(index: tuple, types: Any, *, shift: int, axis: int) -> tuple:
+    place = mod(index[axis] - shift, types[0].dims[axis])
+    return (Piece(0, (*index[:axis], place, *index[axis + 1 :])),)
+
+
+roll: Primitive = Primitive(
+    "roll",
+    type=_roll_type,
+    numpy=lambda x, *, shift, axis: np.roll(x, shift, axis),
+    jvp=Together(),
+    transpose=(lambda y_bar, x, *, shift, axis: roll(y_bar, shift=-shift, axis=axis),),
+    dims=ALONG,
+    native=Move(_roll_pieces),
+    doc="Element i along `axis` is element i - shift of x; before the first stands the last one.",
 )
 
 

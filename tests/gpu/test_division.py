@@ -81,6 +81,11 @@ def eliminated(a):
     return a
 
 
+def spread(u):
+    """A five-point star on a torus."""
+    return np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, axis=1) - 4 * u
+
+
 # Types of large arguments with the shapes of small ones, and how the kernels of the large ones are launched.
 PROGRAMS = {
     dot_of_product: ((("f64[2000, 2000]", (30, 30)), ("f64[2000]", (30,))), ("rows 1024", "one")),
@@ -97,6 +102,7 @@ PROGRAMS = {
     running_columns: ((("f64[1000, 1000]", (70, 9)),), ("each 16000", "each 1000", "each 16000")),
     running_by_hand: ((("f64[100000]", (333,)),), None),
     first_of_all: ((("f64[2000, 1000]", (20, 30)),), None),
+    spread: ((("f64[2000, 1000]", (7, 5)),), ("each",)),
     eliminated: ((("f64[60, 60]", (6, 5)),), None),
 }
 

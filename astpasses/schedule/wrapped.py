@@ -1,0 +1,129 @@
+"""Places that wrap around the end of an array: loops without remainders inside, and the first and last rounds apart.
+
+In: perfect nests. Out: the same, where a nest that reads `x[(i + c) % n]` along an axis of n elements is three: most
+rounds need no remainder. Example (`y = x - np.roll(x, 1)`):
+
+    for i in range(n):                            for i in range(min(1, n)): y[i] = x[i] - x[(i - 1) % n]
+        y[i] = x[i] - x[(i - 1) % n]     ->       for i in range(n - 1): y[i + 1] = x[i + 1] - x[i]
+
+Rounds keep their order. This is index set splitting (Banerjee, "Loop transformations for restructuring compilers",
+1993). On a GPU, whose threads branch, nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min, replace_atoms
+
+from .nest import Axis, Buf, E, Fn, Index, Load, Map, Nest, Stmt
+from .rewrite import map_expression, map_statement, rebound, rename_statement
+from .target import Target
+
+
+def without_remainders(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such nests in parts."""
+    return fn.body if target.threads else _in_block(fn.body, fn)
+
+
+def _in_block(block: tuple[Stmt, ...], fn: Fn) -> tuple[Stmt, ...]:
+    rows: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, Nest):
+            rows += _parts(stmt, fn)
+        elif stmt.blocks:
+            rows.append(stmt.with_blocks(tuple(_in_block(inner, fn) for inner in stmt.blocks)))
+        else:
+            rows.append(stmt)
+    return tuple(rows)
+
+
+def _parts(nest: Nest, fn: Fn) -> list[Stmt]:
+    """The nests in the place of one, and statements in the place of one that has one round."""
+    for axis in nest.axes:
+        steps = _steps(nest, axis)
+        if not steps:
+            continue
+        n, before, behind = axis.extent, max(0, -min(steps)), max(0, *steps)
+        first: DimLike = before
+        last: DimLike = n - behind
+        if not fn.facts.less_equal(before + behind, n):  # there may be fewer elements
+            first = dim_min(before, n)
+            last = dim_max(n - behind, first)
+        whole = replace(nest, first=())
+        return [
+            *(_flat(_part(_begun(nest), axis, 0, n, fn)) if nest.first else []),
+            *(_flat(_part(whole, axis, 0, first, fn)) if before else []),
+            *_parts(_part(whole, axis, before, n - before - behind, fn), fn),
+            *(_flat(_part(whole, axis, last, n - last, fn)) if behind else []),
+        ]
+    return _flat(nest)
+
+
+def _flat(nest: Nest) -> list[Stmt]:
+    return [nest] if nest.axes else [*nest.first, *nest.body]
+
+
+def _begun(nest: Nest) -> Nest:
+    """What a nest does before its first round."""
+    return replace(nest, axes=tuple(a for a in nest.axes if a.kind == "par"), body=nest.first, first=())
+
+
+def _steps(nest: Nest, axis: Axis) -> set[int]:
+    """The constants c of all places `(axis + c) % n` along an axis of n elements."""
+    steps: set[int] = set()
+
+    def note(atom: Atom) -> None:
+        if atom.kind == "mod" and atom.operands[1] == axis.extent:
+            step = atom.operands[0] - Sym(axis.name)
+            if isinstance(step, int):
+                n = axis.extent
+                steps.add(step - n if isinstance(n, int) and 2 * step > n else step)
+
+    for stmt in nest.body:
+        _with_atoms(stmt, note)
+    return steps
+
+
+def _part(nest: Nest, axis: Axis, begin: DimLike, length: DimLike, fn: Fn) -> Nest:
+    """The rounds of a nest from `begin` on along an axis, with indices of its own."""
+    axes: list[Axis] = []
+    values: dict[str, DimLike] = {}
+    for old in nest.axes:
+        if old.name == axis.name and length == 1:
+            values[old.name] = begin
+            continue
+        new = replace(old, name=fn.names.fresh(old.name), extent=length if old.name == axis.name else old.extent)
+        values[old.name] = (begin if old.name == axis.name else 0) + Sym(new.name)
+        fn.facts.learn(new.name, 0, new.extent - 1)
+        axes.append(new)
+
+    def needless(atom: Atom) -> DimLike | None:
+        """A remainder of what is one already."""
+        value, n = atom.operands if atom.kind == "mod" else (0, 0)
+        return value if n != 0 and fn.facts.nonnegative(value) and fn.facts.less(value, n) else None
+
+    binds = {s.binds: fn.names.fresh(s.binds) for s in nest.body if s.binds is not None}
+    body = (_with_atoms(rebound(rename_statement(s, values), binds), needless) for s in nest.body)
+    return replace(nest, axes=tuple(axes), body=tuple(body))
+
+
+def _with_atoms(stmt: Stmt, change: Callable[[Atom], DimLike | None]) -> Stmt:
+    """A statement with other dims in the place of divisions, remainders and extremes in its places and values."""
+
+    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+        return buf, tuple(expression(i) if isinstance(i, E) else replace_atoms(i, change) for i in index)
+
+    def expression(e: E) -> E:
+        return map_expression(e, other)
+
+    def other(x: E) -> E | None:
+        if isinstance(x, Index):
+            return Index(replace_atoms(x.dim, change))
+        return Load(*place(x.buf, x.index)) if isinstance(x, Load) else None
+
+    return map_statement(stmt, expression, place)
+
+
+__all__ = ["without_remainders"]
