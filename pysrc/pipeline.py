@@ -228,9 +228,10 @@ def cython(program: Program) -> EmittedText:
 def cuda(function: Function, writes: Mapping[int, int] | None = None) -> EmittedCuda:
     """The cuda stage of a finished program, by way of loops for a GPU."""
     from .astpasses.emit.cuda_text import emit_cuda
-    from .astpasses.schedule.target import CUDA
+    from .astpasses.schedule.target import CUDA, CUDA_IN_ANY_ORDER
 
-    return run("cuda", emit_cuda, loops(function, writes, CUDA))
+    target = CUDA_IN_ANY_ORDER if config.fastmath else CUDA
+    return run("cuda", emit_cuda, loops(function, writes, target))
 
 
 def native(function: Function, name: str, writes: Mapping[int, int] | None = None) -> tuple[Library, EmittedText]:

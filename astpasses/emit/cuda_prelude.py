@@ -93,7 +93,7 @@ _ATOMIC = """\
 // Combines x with what lies there, while other threads do the same. CUDA adds up unsigned integers of 64 bits: the bits
 // are the same.
 template<class T, class V> __device__ inline void mp_atomic_sum(T* there, V x) {
-    if constexpr (sizeof(T) == 8) atomicAdd((unsigned long long*)there, (unsigned long long)(T)x);
+    if constexpr (sizeof(T) == 8 && (T)0.5 == 0) atomicAdd((unsigned long long*)there, (unsigned long long)(T)x);
     else atomicAdd(there, (T)x);
 }
 template<class T, class V> __device__ inline void mp_atomic_max(T* there, V x) { atomicMax(there, (T)x); }

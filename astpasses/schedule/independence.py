@@ -37,14 +37,17 @@ from .nest import (
 from .place import accesses_of, divided
 from .target import Target
 
+ATOMIC = ("sum", "max", "min")  # what a GPU combines as one
+
 
 @dataclass
 class Roles:
     """What the storages that a loop writes are, but those that each iteration has a part of; `sums` by how they are
-    combined."""
+    combined. `counts`: arrays that iterations combine into by atomic operations."""
 
     private: set[Buf] = field(default_factory=set)
     sums: dict[Buf, str] = field(default_factory=dict)
+    counts: set[Buf] = field(default_factory=set)
 
 
 class Independence:
@@ -54,8 +57,9 @@ class Independence:
         self.target, self.facts = target, facts
         self.lifetimes = Lifetimes(fn.body)
 
-    def roles(self, loop: For) -> Roles | None:
-        """Those of all storages that a loop writes; None where one stands in the way."""
+    def roles(self, loop: For, counting: bool = False) -> Roles | None:
+        """Those of all storages that a loop writes; None where one stands in the way. `counting`: stores may become
+        atomic."""
         inside = list(walk(loop.body))
         if not all(map(self.runs_anywhere, inside)):
             return None
@@ -76,6 +80,9 @@ class Independence:
             elif any(isinstance(s, (Grow, Swap)) and buf in touched(s) for s in inside):
                 return None
             elif not divided(buf, loop, self.facts):
+                if self.counted(buf, inside, counting):
+                    roles.counts.add(buf)
+                    continue
                 monoid = self.combined(buf, loop, inside)
                 if monoid is None:
                     return None
@@ -92,6 +99,18 @@ class Independence:
             bool(self.target.threads) or not isinstance(stmt, Swap)
         )
 
+    def counted(self, buf: Buf, inside: list[Stmt], counting: bool) -> bool:
+        """Whether all that iterations do with an array is to combine into it, by what is atomic, or may be."""
+        stores = [s for s in inside if buf in touched(s)]
+        if not self.target.threads or any(load.buf is buf for s in inside for load in loaded(s)):
+            return False
+        if not all(isinstance(s, Store) and (s.atomic or counting) for s in stores) or not buf.dims:
+            return False
+        (monoid, *others) = {s.monoid for s in stores if isinstance(s, Store)}
+        kind, size = buf.dtype.kind, buf.dtype.itemsize
+        floats = self.target.atomic_floats and kind == "f" and size >= 4 and monoid == "sum"
+        return not others and monoid in ATOMIC and (kind in "iu" and size >= 4 or floats)
+
     def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
         """By what iterations combine into a storage, if that is all they do with it."""
         grows = buf.space == "stack"  # its dims are those that it has in the end
@@ -102,4 +121,4 @@ class Independence:
         return monoid if monoid is not None and (MONOIDS[monoid].regroups or MONOIDS[monoid].exact) else None
 
 
-__all__ = ["Independence", "Roles"]
+__all__ = ["ATOMIC", "Independence", "Roles"]

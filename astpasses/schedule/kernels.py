@@ -28,6 +28,7 @@ from metaphrase.core.facts import Facts
 
 from .ahead import started_ahead
 from .apart import taken_apart
+from .atomics import in_any_order
 from .independence import Independence
 from .joined_kernels import joined
 from .launches import Region, launches
@@ -95,6 +96,7 @@ def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:
     """The function as the host's, its kernels among those that are made. What grows in one kernel and is read in
     another one grows on the host instead."""
     grown: set[Buf] = set()
+    fn = replace(fn, body=in_any_order(_Division(fn, program, grown), fn.body))
     fn = replace(fn, body=taken_apart(_Division(fn, program, grown), fn.body))
     while True:
         body = _Division(fn, program, grown).host(fn.body)

@@ -28,7 +28,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, product, symbols, s
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
-from .independence import Independence, Roles
+from .independence import ATOMIC, Independence, Roles
 from .launches import Region
 from .lifetimes import read_before_given
 from .nest import (
@@ -55,7 +55,6 @@ from .shapes import Shape, unravelled
 from .target import Target
 
 TRUTH = np.dtype(bool)
-ATOMIC = ("sum", "max", "min")  # what a GPU combines as one
 
 
 class Known(Protocol):
@@ -95,9 +94,11 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
     checks = [s for s in body if isinstance(s, Check)]
     if checks and store.buf.space == "arg":
         return None
-    if store.buf.dtype.kind in "iu" and store.buf.dtype.itemsize >= 4:
+    kind, size = store.buf.dtype.kind, store.buf.dtype.itemsize
+    if (kind in "iu" or kind == "f" and of.target.atomic_floats) and size >= 4:
         combined = _combined(store)
-        if combined.monoid in ATOMIC and (kernels := _with_atomics(of, loops, (*body[:-1], combined))) is not None:
+        exact = combined.monoid in ATOMIC if kind != "f" else combined.monoid == "sum"
+        if exact and (kernels := _with_atomics(of, loops, (*body[:-1], combined))) is not None:
             return kernels
     if not keys or any(names & data and names & lanes for _, _, names in entries):
         return None

@@ -109,6 +109,7 @@ class Target:
     wide: int = field(default=0, kw_only=True)  # bytes that a thread reads or stores at a time
     wide_from: int = field(default=0, kw_only=True)  # fewer elements have a thread each
     wide_work: int = field(default=0, kw_only=True)  # so has an element with more to compute
+    atomic_floats: bool = field(default=False, kw_only=True)  # floats may be added up in any order
     shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
 
     # functions
@@ -258,5 +259,7 @@ CUDA = replace(
         Offer("searchsorted", EACH),
     ),
 )
+
+CUDA_IN_ANY_ORDER = replace(CUDA, atomic_floats=True)
 
 __all__ = ["CLOSE", "CPU", "CUDA", "EACH", "LINES", "ONE_THREAD", "ROWS", "Offer", "Target"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from metaphrase.api.arguments import take_apart
 from metaphrase.api.transforms import program_of
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.core.evaluate import evaluate
+from metaphrase.pipeline import finished
 
 SOURCE = np.random.default_rng(7)
 PLACES = SOURCE.integers(-9, 9, 400)
@@ -200,3 +202,30 @@ def test_short_loops_and_loops_with_one_place_stay():
         return y
 
     assert "argsort" not in mp.source(carried, "i64[10000]", stage="cuda")
+
+
+def test_floats_are_atomic_on_request():
+    def product(data, cols, first, x):
+        y = np.zeros(len(first) - 1)
+        for i in range(len(y)):
+            for k in range(first[i], first[i + 1]):
+                y[i] += data[k] * x[cols[k]]
+        return y
+
+    def loss(data, cols, first, x):
+        return (product(data, cols, first, x) ** 2).sum()
+
+    slopes = mp.grad(loss, argnums=(0, 3))
+    first = np.array([0, 3, 3, 7, 20, 24])
+    given = SOURCE.random(24), SOURCE.integers(0, 6, 24), first, SOURCE.random(6)
+    call = take_apart(given, {})
+    program = finished(program_of(slopes, call.structure, call.specs).function)
+    wanted = mp.jit(slopes)(*given)
+    eager = replace(SMALL, atomic_floats=True, grid_work=1)
+    for target, atomics in ((SMALL, 0), (eager, 1)):
+        assert ("mp_atomic_sum(&" in emitted(program, target)[1].text) == atomics
+        for got, want in zip(run(program, given, target), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+    with mp.config(fastmath=True):
+        text = mp.source(slopes, "f64[500000]", "i64[500000]", "i64[10001]", "f64[10000]", stage="cuda")
+    assert "mp_atomic_sum(&" in text and "c.one" not in text.partition("\ndef ")[2]
