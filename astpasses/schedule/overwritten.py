@@ -18,7 +18,6 @@ from dataclasses import replace
 import numpy as np
 
 from metaphrase.core.dims import DimLike, Sym, product, symbols
-from metaphrase.core.scalars import MONOIDS
 
 from .nest import Axis, Buf, Const, E, Fn, If, Index, Load, Nest, Op, Stmt, Store, loaded, touched, used_inside, walk
 from .rewrite import rename_expression, rename_statement
@@ -68,9 +67,7 @@ def _set_first(stmt: Stmt, behind: list[Stmt], fn: Fn, target: Target) -> None:
                     for a, b in places
                     for name in symbols(a)  # type: ignore[arg-type]
                 }
-                value = rename_expression(store.value, here)
-                combine = MONOIDS[combines.monoid].combine
-                value = Op(combine, (value, combines.value), store.buf.dtype)
+                value = combines.combined_with(rename_expression(store.value, here))
                 behind[k] = _with_store(later, replace(combines, value=value, monoid=None))
             return
         if store.buf in used_inside(later) or any(

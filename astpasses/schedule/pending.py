@@ -97,6 +97,11 @@ def _with_numbers(pending: list[Stmt], region: Region, most: int, fresh: Callabl
         needed.append(stmt)
         wanted = (wanted | read_before_given((stmt,))[0] & set(given)) - {s for n in needed for s in gives(n)}
     needed.sort(key=pending.index)
+    there: set[str] = set()
+    for stmt in needed:
+        if read_before_given((stmt,))[0] & set(given) - there:
+            return region  # it goes on with what a variable was before
+        there |= {*gives(stmt)}
     written = {buf for s in walk((*pending, *region.body)) for buf in touched(s) if buf.dims}
     if sum(map(operations, needed)) > most or any(load.buf in written for s in needed for load in loaded(s)):
         return region

@@ -104,11 +104,12 @@ class Store(Stmt):
 
     @property
     def result(self) -> E:
-        """What is there afterwards. What an extreme was comes last: it is then one instruction from round to round, and
-        of two zeros the first one stays."""
-        if self.monoid is None:
-            return self.value
-        operation, before = MONOIDS[self.monoid].combine, Load(self.buf, self.index)
+        """What is there afterwards."""
+        return self.value if self.monoid is None else self.combined_with(Load(self.buf, self.index))
+
+    def combined_with(self, before: E) -> E:
+        """What is there afterwards. What an extreme was comes last: of two zeros the first one stays."""
+        operation = MONOIDS[self.monoid].combine  # type: ignore[index]
         operands = (before, self.value) if facts(operation).commutes else (self.value, before)
         return Op(operation, operands, self.buf.dtype)
 
@@ -185,9 +186,9 @@ class For(Stmt):
     loop may have one of its own, and, where iterations run side by side, must; None before they are placed.
     `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them.
     `parts`: of a loop whose iterations threads share (share.py), each of which is a call of one function.
-    `on`: what its iterations are divided among in a kernel: "grid", all threads or blocks there are, "block", the
-    threads of one block; "" where one thread does them, or each thread of a block does all (kernels.py). A "seq" loop
-    on a block with `partials` is a scan: it carries these, and what reads them is in a branch at its end (scans.py).
+    `on`: what its iterations are divided among in a kernel: "grid", all threads or blocks there are, "block", those of
+    one block; "" where one thread does all, or each thread of a block (kernels.py). A "seq" loop on a block with
+    `partials` is a scan: it carries these, and what reads them is in a branch at its end (scans.py).
     `width`: of a loop over the grid, the consecutive elements that a thread takes at a time (wide.py)."""
 
     index: str

@@ -63,6 +63,18 @@ def weighted(x, w):
     return x, k
 
 
+def goes_on(x, a):
+    """Numbers that each round takes on from the one before, in several kernels."""
+    t, k, s, y = 1.0, 0, 0.0, x
+    while s < 50:
+        t = t * 0.5 + a
+        y = y * t + x[k % 3]
+        k = k + 1
+        s = s + y.sum() * t * k
+        t = t + a * k
+    return y, t, k, s
+
+
 def nested(x):
     """A loop in a round of another one, which therefore waits."""
     while x.max() > 1:
@@ -83,6 +95,7 @@ CASES = {
     relaxed: [(random.random(12), tolerance) for tolerance in (2.0, 0.1, 1e-2, 1e-3)],
     halved: [(np.full(9, 2.0**k),) for k in range(-4, 12, 3)],
     weighted: [(np.full(9, 2.0**k), np.full(50, 0.5)) for k in (-4, 0, 5)],
+    goes_on: [(np.arange(1, 9.0) / 9, 0.3)],
     nested: [(np.arange(12.0),)],
 }
 
