@@ -179,9 +179,7 @@ SAMPLES |= {
     + each([f64.type(2.0)], [{"shape": (2, 0), "axes": ()}, {"shape": (), "axes": ()}]),
     "reshape": each([MATRIX], [{"shape": (12,)}, {"shape": (2, 1, 6)}]) + each([ROW[:1]], [{"shape": ()}]),
     "permute": each([CUBE], [{"axes": (2, 0, 1)}, {"axes": (0, 1, 2)}]) + each([COMPLEX], [{"axes": (1, 0)}]),
-    "roll": each([MATRIX], [{"shift": 1, "axis": 1}, {"shift": -2, "axis": 0}, {"shift": 7, "axis": 0}])
-    + each([COMPLEX], [{"shift": 1, "axis": 0}])
-    + each([values(0, 1, (0, 2))], [{"shift": 1, "axis": 0}]),
+    "roll": each([COMPLEX], [{"shift": s, "axis": a} for s, a in ((1, 1), (-2, 0), (7, 0))]),
     "concatenate": each([MATRIX, values(0, 1, (3, 2)), values(0, 1, (3, 0))], [{"axis": 1}])
     + each([MATRIX, MATRIX], [{"axis": 0}]),
     "pad": each(
@@ -441,22 +439,10 @@ def _doubled(x: Any) -> tuple:
 
 
 _X, _Y = np.float64(1.5), np.float64(0.75)
+_COUNTED = {"body": _counted(), "cond": None, "length": 5, "roles": Roles(1, 1, 0, 1)}
 _LANE = {"axis_name": "i", "axis_size": 1}  # collectives have a meaning of their own on an axis of one lane
 SAMPLES |= {
-    "loop": [
-        Sample(
-            (_Y, _X, ROW),
-            {
-                "body": _counted(),
-                "cond": None,
-                "length": 5,
-                "roles": Roles(1, 1, 0, 1),
-                "reverse": r,
-                "parallel": False,
-            },
-        )
-        for r in (False, True)
-    ]
+    "loop": [Sample((_Y, _X, ROW), {**_COUNTED, "reverse": r, "parallel": False}) for r in (False, True)]
     + [Sample((_X,), {**_ragged(), "reverse": r}) for r in (False, True)]
     + [Sample((_X,), _shrinking(), lanes=((np.float64(0.5),), (np.float64(0.0),)))],
     "cond": [
