@@ -119,8 +119,7 @@ def limited(seconds: float, error: type[BaseException] = TooLong, clock: int = s
 
 
 def tidy() -> None:
-    """Collect what the last batch has left, and look no more at what stays."""
-    gc.unfreeze()
+    """Collect what there is to collect, and look no more at what stays."""
     gc.collect()
     gc.freeze()
 
@@ -239,6 +238,7 @@ def worker(options: argparse.Namespace) -> int:
         )
         if options.gpu:
             emulate(seed)
+        gc.unfreeze()  # what the last batch has left
         search.run()
         done += len(search.verdicts)
         if options.refused:
