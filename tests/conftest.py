@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import levels
 import pytest
 from parallel import ByTheme
 from times import Times
@@ -39,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.times:
         config.pluginmanager.register(Times(config.option.times), "times")
+    levels.install()
     os.environ["METAPHRASE_PLANS"] = "0"  # tests look at what translating does; tests/plans/ sets it
     if "METAPHRASE_CACHE_DIR" in os.environ or hasattr(config, "workerinput"):
         return
@@ -62,6 +64,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    levels.before(item)
 
 
 FREEZE_EVERY = 20  # tests

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import levels
 import numpy as np
 
 from metaphrase.astpasses.emit.cython_function import FunctionWriter
@@ -68,22 +69,29 @@ def build(
     programs: Mapping[Any, Program] | None = None,
     *,
     contract: bool = False,
-    level: str = "-O2",
+    level: str = "",
     flags: tuple[str, ...] = (),
 ) -> dict[Any, Compiled]:
     """One library of all of them. `programs`: their loops stages, in the same order. `level`: how hard the
-    compiler tries; `jit` has it try harder, which takes its time. `flags`: more of the compiler's."""
+    compiler tries, if not as in all groups. `flags`: more of the compiler's."""
     programs = programs or {key: schedule(function) for key, function in functions.items()}
-    library, addresses = entries([pieces(p) for p in programs.values()], contract, flags=(level, *flags))
+    flags = (level, *flags) if level else flags
+    library, addresses = entries([pieces(p) for p in programs.values()], contract, flags=flags)
     return {
         key: Compiled(functions[key], program, address, library)
         for (key, program), address in zip(programs.items(), addresses)
     }
 
 
-def entries(programs: Sequence[Pieces], contract: bool, flags: tuple[str, ...]) -> tuple[cython_build.Library, list]:
-    """One library of several programs, and the addresses of their entries, which hold as long as it does."""
-    library = cython_build.build(joined(programs), name="group", contract=contract, extra_flags=flags)
+def entries(
+    programs: Sequence[Pieces], contract: bool, flags: tuple[str, ...] = ()
+) -> tuple[cython_build.Library, list]:
+    """One library of several programs, and the addresses of their entries, which hold as long as it does. A flag that
+    says how hard the compiler tries is taken in the place of the groups' own."""
+    text = joined(programs)
+    library = cython_build.build(
+        text, name="group", contract=contract, extra_flags=(*levels.level(text, levels.GROUPED), *flags)
+    )
     if any("blas" in p.abi for p in programs):
         dispatch.load_blas()
     table = (ctypes.c_void_p * max(len(programs), 1))()

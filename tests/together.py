@@ -10,8 +10,8 @@ Example:
             translate(g, (x, 2.0))
     f(x), g(x, 2.0)                     # native; `builds.broken` names whose code did not compile
 
-The code of a group is compiled at -O1. `jit` gets an address before there is code: that of a slot, which jumps
-to the code. What is called inside of `of` would find an empty slot, and fail.
+How hard the compiler tries tests/levels.py says. `jit` gets an address before there is code: that of a slot,
+which jumps to the code. What is called inside of `of` would find an empty slot, and fail.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Together:
             alike = [w for w in self.waiting if w.contract == contract]
             for group in (alike[k : k + self.size] for k in range(0, len(alike), self.size)):
                 try:
-                    library, addresses = entries([w.written for w in group], contract, ("-O1",))
+                    library, addresses = entries([w.written for w in group], contract)
                 except BuildError:
                     self.broken |= {w.owner for w in group}
                     continue

@@ -2,9 +2,9 @@
 
 Once with the floating-point arguments in lanes, and once with all of them, so that lanes part: other
 branches, trip counts, indices, and errors. Of several lanes' errors that of the program's first
-failing check is raised. Each day other groups are tested (tests/turns.py), one of the two ways as native code,
-at -O1, and the other as the evaluated program: the next time they change; one group in sixteen is compiled at
--O3.
+failing check is raised. Each day other groups are tested (tests/turns.py), one of the two ways as native code, at the
+levels of tests/levels.py, and the other as the evaluated program: the next time they change; one group in sixteen is
+compiled at -O3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_batched_native_code(chunk, only_floats):
     found, refused = cases_of(CHUNKS[chunk], only_floats)
     turn = DAY // TURNS + TODAY.index(chunk)
     functions = {name: function for name, (function, *_) in found.items() if turn % 2 == only_floats}
-    compiled = build(functions, level="-O3" if turn // 2 % 16 == 0 else "-O1") if functions else {}
+    compiled = build(functions, level="-O3" if turn // 2 % 16 == 0 else "") if functions else {}
 
     def test(name):
         function, wanted, results = found[name]

@@ -24,6 +24,8 @@ from metaphrase.core.evaluate import evaluate
 from metaphrase.core.types import has_tangent
 from metaphrase.explanation import explain
 
+pytestmark = pytest.mark.optimized
+
 
 def cholesky(A):
     return cholesky_in_place(A.copy())

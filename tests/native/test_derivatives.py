@@ -82,7 +82,7 @@ def test_native_derivatives(chunk, way):
     else:
         target = SMALL_PARTS if way == "shared" else CPU
         made = {key: schedule(f, target, fuse=way != "unfused") for key, f in functions.items()}
-    compiled = build(functions, made, level="-O1")
+    compiled = build(functions, made)
 
     def test(key):
         function, args = found[key]

@@ -3,9 +3,9 @@
 Results, exceptions with their words, what is printed and what is written to the arguments. Without
 contraction the results are the same bits wherever IEEE arithmetic fixes them; elsewhere within `BOUND`.
 
-Each day others of the groups (tests/turns.py) are compiled at -O1, and some of them once more: unfused,
-contracted at -O3, and shared among threads in parts so small that most loops have several. Other cases go the
-whole way through `jit`, which compiles at -O3.
+Each day others of the groups (tests/turns.py) are compiled, at the levels of tests/levels.py, and some of them once
+more: unfused, contracted at -O3, and shared among threads in parts so small that most loops have several. Other cases
+go the whole way through `jit`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_native_code(chunk, way):
     if way in ("unfused", "shared"):
         target = SMALL_PARTS if way == "shared" else CPU
         programs = {name: schedule(f, target, fuse=way != "unfused") for name, f in functions.items()}
-    compiled = build(functions, programs, contract=contract, level="-O3" if contract else "-O1")
+    compiled = build(functions, programs, contract=contract, level="-O3" if contract else "")
 
     def test(name):
         want, got = python(*CASES[name]), evaluated(name, compiled[name].run)
@@ -77,7 +77,7 @@ def test_another_compiler(chunk, monkeypatch):
         monkeypatch.setenv("METAPHRASE_CC", "clang")
     programs = {name: loops(name) for name in CHUNKS[chunk]}
     programs = {name: p for name, p in programs.items() if "_Float16" not in module([p])[0]}
-    compiled = build({name: core(name) for name in programs}, programs)
+    compiled = build({name: core(name) for name in programs}, programs, level="-O2")
 
     def test(name):
         assert_same(python(*CASES[name]), evaluated(name, compiled[name].run), bound(name), "clang")
