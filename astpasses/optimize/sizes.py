@@ -20,7 +20,7 @@ from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.types import CoreTypeError, substitute_type
 from metaphrase.ops.arrays import dim_value
 
-from .rebuild import map_regions, replaced
+from .rebuild import map_filled, replaced
 
 pre_ad_safe = True
 
@@ -66,7 +66,7 @@ class _Sizes:
 
     def let(self, old: Let) -> Let:
         let = self.renamed(old)
-        let = map_regions(let, self.region)
+        let = map_filled(let, self.region)
         name = let.primitive.name
         if name == "as_dim":
             let = self.bound(let)

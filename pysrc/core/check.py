@@ -66,6 +66,9 @@ def _check(function: Function, symbols: set[str], faults: list[str], path: str, 
 
 
 def _check_types(let: Let) -> list[str]:
+    """What is wrong with the types of a Let; it never changes, so one that was right is right."""
+    if let._typed:
+        return []
     try:
         types = let.primitive.type(*(a.type for a in let.args), **let.attributes)
     except CoreTypeError as error:
@@ -73,8 +76,10 @@ def _check_types(let: Let) -> list[str]:
     types = (types,) if isinstance(types, Array) else tuple(types)
     if len(types) != len(let.outs):
         return [f"has {len(let.outs)} results, its type rule gives {len(types)}"]
-    return [
+    faults = [
         f"{v.name} is {v.type}, its type rule gives {t}"
         for v, t in zip(let.outs, types)
         if v.type.plain != t.plain or (isinstance(t.value, Dim) and v.type.value != t.value)
     ]
+    object.__setattr__(let, "_typed", not faults)
+    return faults

@@ -13,11 +13,11 @@ A program in full, printed:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..late import dataclass, field
 from ..source import Span
 from .dims import NO_SYMBOLS, Dim, Sym, symbols
 from .types import Array, type_symbols
@@ -109,6 +109,7 @@ class Let:
     _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
     _effects: frozenset[str] | None = field(default=None, init=False, repr=False)
     _loop: Any = field(default=None, init=False, repr=False)  # of a loop, see loops.py
+    _typed: bool = field(default=False, init=False, repr=False)  # whether its types were found right, see check.py
 
     @property
     def out(self) -> Var:
