@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metaphrase.core.build import substitute_attribute
+from metaphrase.core.calls import derived
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
@@ -37,7 +38,9 @@ def sizes(function: Function) -> Function:
 
 
 def _binds(function: Function) -> bool:
-    return any(let.primitive.name == "as_dim" or any(map(_binds, let.regions())) for let in function.lets)
+    lets = function.lets
+    made = (let.primitive.name == "as_dim" or any(map(_binds, let.regions())) for let in lets)
+    return derived(function, "as_dim", lambda: any(made))
 
 
 class _Contradiction(Exception):

@@ -21,7 +21,7 @@ from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.late import dataclass
 from metaphrase.source import Span
 
-from .storage import Access, Buf, Load, Map
+from .storage import Access, Buf, Load, Map, fact
 
 Self = TypeVar("Self", bound="Stmt")
 Blocks = tuple[tuple["Stmt", ...], ...]
@@ -111,10 +111,12 @@ class Store(Stmt):
     atomic: bool = False
 
     @property
+    @fact
     def expressions(self) -> tuple[E, ...]:
         return (self.value, *(x for x in self.index if isinstance(x, E)))
 
     @property
+    @fact
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, self.index, True),)
 
@@ -243,11 +245,8 @@ class For(Stmt):
 
 @dataclass(eq=False)
 class While(Stmt):
-    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter
-    += 1`.
-
-    After the loop the symbol `counter` is the number of iterations run.
-    """
+    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter += 1`.
+    After the loop the symbol `counter` is the number of iterations run."""
 
     counter: str
     before: tuple[Stmt, ...]
@@ -329,6 +328,7 @@ class LibraryCall(Stmt):
     guarded = True
 
     @property
+    @fact
     def accesses(self) -> tuple[Access, ...]:
         return (*(view.access(False) for view in self.reads), *(view.access(True) for view in self.writes))
 

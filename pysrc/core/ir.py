@@ -12,7 +12,7 @@ A program in full, printed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +108,7 @@ class Let:
     span: Span | None = None
     _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
     _effects: frozenset[str] | None = field(default=None, init=False, repr=False)
+    _regions: tuple[Function, ...] | None = field(default=None, init=False, repr=False)
     _loop: Any = field(default=None, init=False, repr=False)  # of a loop, see loops.py
     _typed: bool = field(default=False, init=False, repr=False)  # whether its types were found right, see check.py
 
@@ -117,13 +118,12 @@ class Let:
         (out,) = self.outs
         return out
 
-    def regions(self) -> Iterator[Function]:
+    def regions(self) -> tuple[Function, ...]:
         """Functions among the attributes."""
-        for value in self.attributes.values():
-            if isinstance(value, Function):
-                yield value
-            elif isinstance(value, tuple):
-                yield from (v for v in value if isinstance(v, Function))
+        if self._regions is None:
+            values = (v if isinstance(v, tuple) else (v,) for v in self.attributes.values())
+            object.__setattr__(self, "_regions", tuple(f for v in values for f in v if isinstance(f, Function)))
+        return self._regions  # type: ignore[return-value]
 
     def with_regions(self, change: Callable[[Function], Function]) -> Let:
         """The Let with `change` of each of its functions; itself where none changes."""
@@ -132,10 +132,10 @@ class Let:
             return self
         return Let(self.outs, self.primitive, self.args, attributes, self.span)
 
-    def _run(self) -> Iterator[Function]:
+    def _run(self) -> tuple[Function, ...]:
         """The regions that run where this Let stands: of a function with derivative rules, not these."""
         if self.primitive.transient:
-            return iter([self.attributes["function"]] if "function" in self.attributes else [])
+            return (self.attributes["function"],) if "function" in self.attributes else ()
         return self.regions()
 
     @property
