@@ -97,7 +97,7 @@ class Roles:
         return operands[:a], operands[a:b], operands[b:c], operands[c:]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Let:
     """`outs = primitive(*args, **attributes)`. Do not write to `attributes`."""
 
@@ -106,11 +106,12 @@ class Let:
     args: tuple[Atom, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     span: Span | None = None
-    _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
-    _effects: frozenset[str] | None = field(default=None, init=False, repr=False)
-    _regions: tuple[Function, ...] | None = field(default=None, init=False, repr=False)
-    _loop: Any = field(default=None, init=False, repr=False)  # of a loop, see loops.py
-    _typed: bool = field(default=False, init=False, repr=False)  # whether its types were found right, see check.py
+    # What is found when it is first asked for.
+    _uses = None  # type: frozenset[str] | None
+    _effects = None  # type: frozenset[str] | None
+    _regions = None  # type: tuple[Function, ...] | None
+    _loop = None  # type: Any  # of a loop, see loops.py
+    _typed = False  # whether its types were found right, see check.py
 
     @property
     def out(self) -> Var:
@@ -178,7 +179,7 @@ class Let:
         return self._uses  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Function:
     """A closed program: every Var used is a parameter or the result of an earlier Let."""
 
@@ -186,8 +187,8 @@ class Function:
     params: tuple[Var, ...]
     lets: tuple[Let, ...]
     results: tuple[Atom, ...]
-    _symbols: frozenset[str] | None = field(default=None, init=False, repr=False)
-    _derived: dict | None = field(default=None, init=False, repr=False)  # see calls.py
+    _symbols = None  # type: frozenset[str] | None
+    _derived = None  # type: dict | None  # see calls.py
 
     @property
     def param_types(self) -> tuple[Array, ...]:
