@@ -228,9 +228,8 @@ class Session:
 
     def span_in_turn(self) -> Span | None:
         """The span of what is recorded: it says the iterations of unrolled loops, too."""
-        span = self.span()
-        turns = tuple(count - 2 for count in self.unrolling)
-        return replace(span, turns=turns) if turns and span is not None else span
+        span, turns = self.span(), self.unrolling
+        return replace(span, turns=tuple(count - 2 for count in turns)) if turns and span is not None else span
 
     def users_span(self) -> Span | None:
         """Where the user called the library of ours (`lax`, `nn`) that is being run; else the span."""
