@@ -87,8 +87,7 @@ class Stmt:
         return ()
 
     def changed(self: Self, change: Change) -> Self:
-        """The statement itself rewritten; the blocks inside it stay. A loop is always a new one: it may be a copy, and
-        passes keep what they know of a loop by its object."""
+        """The statement itself rewritten, its blocks as they are. A loop is a new one: it may be a copy of another."""
         return self
 
 
@@ -168,9 +167,7 @@ class Axis:
 @dataclass(eq=False)
 class Nest(Stmt):
     """A perfect nest before fusion: every axis may be any loop (seq axes ascend); `body` is straight-line.
-
-    `first` runs once for every index of the par axes, before the first of the other axes is begun.
-    """
+    `first` runs once for every index of the par axes, before the first of the other axes is begun."""
 
     axes: tuple[Axis, ...]
     body: tuple[Stmt, ...]
@@ -301,8 +298,7 @@ class If(Stmt):
 
 @dataclass(frozen=True)
 class View:
-    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element
-    stride)."""
+    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element stride)."""
 
     buf: Buf
     index: Map
@@ -415,8 +411,7 @@ class Swap(Stmt):
 
 @dataclass(eq=False)
 class Grow(Stmt):
-    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length`
-    rows."""
+    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length` rows."""
 
     bufs: tuple[Buf, ...]
     length: DimLike
@@ -455,8 +450,7 @@ class SetDims(Stmt):
 
 @dataclass(eq=False)
 class CallFn(Stmt):
-    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives
-    back."""
+    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives back."""
 
     fn: str
     bufs: tuple[Buf, ...]
