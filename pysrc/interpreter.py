@@ -50,13 +50,18 @@ _frozen = False  # whether older objects are left out for them
 _kept_out = False  # whether the user was seen to have frozen objects
 
 
+def has_frozen() -> bool:
+    """Whether objects are frozen: for a stage, or by the user, who is asked until it was seen once, since counting goes
+    through all of them."""
+    global _kept_out
+    _kept_out = _kept_out or not _frozen and gc.get_freeze_count() > 0
+    return _frozen or _kept_out
+
+
 def _freeze() -> None:
-    """What the user has frozen stays so. It is asked until it was seen once: counting goes through all of them."""
-    global _frozen, _kept_out
-    if _frozen or _kept_out:
-        return
-    _kept_out = gc.get_freeze_count() > 0
-    if not _kept_out:
+    """What the user has frozen stays so."""
+    global _frozen
+    if not has_frozen():
         _frozen = True
         gc.freeze()
 
@@ -121,4 +126,4 @@ def signature_of(function: Callable) -> inspect.Signature:
     return inspect.signature(types.MethodType(call, function) if call and written else function)
 
 
-__all__ = ["collect_all", "deep_calls", "signature_of", "use_stack"]
+__all__ = ["collect_all", "deep_calls", "has_frozen", "signature_of", "use_stack"]

@@ -29,6 +29,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .interpreter import has_frozen
 from .locks import lock
 
 # ---- dataclasses ---------------------------------------------------------------------------------------------
@@ -53,8 +54,8 @@ _lock = lock()
 
 
 class _Unwritten:
-    """A class without the methods of a dataclass. Its first objects are filled field by field; whoever makes more, or
-    asks for another method or for the fields, has them written."""
+    """A class without the methods of a dataclass. Its first objects are filled field by field; whoever makes more has
+    `__init__` written, and who asks for another method or for the fields all of them."""
 
     FEW = 20  # objects: then what is written has paid for itself
 
@@ -63,6 +64,9 @@ class _Unwritten:
         self.given = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
         values = {n: one.default if isinstance(one, dataclasses.Field) else one for n, one in self.given.items()}
         self.defaults = {name: value for name, value in values.items() if value is not dataclasses.MISSING}
+        fields = [value for value in self.given.values() if isinstance(value, dataclasses.Field)]
+        own = {name for name, value in self.given.items() if not getattr(value, "init", True)}
+        self.parameters = {name: None for name in cls.__annotations__ if name not in own}
         self.cls = cls = self.slotted(cls) if options.get("slots") else self.with_defaults(cls)
         names = ["__dataclass_fields__", "__dataclass_params__", "__match_args__"]
         names += ["__repr__"] if options.get("repr", True) else []
@@ -77,8 +81,7 @@ class _Unwritten:
             changed.__setattr__ = changed.__delattr__ = _refuse
         if "__init__" not in vars(cls):
             self.names.append("__init__")
-            fields = [value for value in self.given.values() if isinstance(value, dataclasses.Field)]
-            plain = all(one.init and one.kw_only is not True for one in fields)
+            plain = own <= self.defaults.keys() and all(one.kw_only is not True for one in fields)
             alone = not any("__dataclass_fields__" in vars(base) for base in cls.__mro__[1:])
             changed.__init__ = _Filled(self) if plain and alone else _Asked(self, "__init__")
 
@@ -104,6 +107,23 @@ class _Unwritten:
             if self.names:
                 self.write()
                 self.names = []
+
+    def write_init(self, after: Any, factories: dict[str, Any]) -> None:
+        """Give the class the `__init__` that the standard library writes, and nothing else."""
+        put = "_put(self, {0!r}, {1})" if self.options.get("frozen") else "self.{0} = {1}"
+        values = {n: n if n in self.parameters else f"_given[{n!r}]" for n in self.cls.__annotations__}
+        values |= {name: f"_made[{name!r}]() if {name} is _missing else {name}" for name in factories}
+        defaults = self.defaults | dict.fromkeys(factories, dataclasses.MISSING)
+        parameters = [f"{name}=_given[{name!r}]" if name in defaults else name for name in self.parameters]
+        rows = [put.format(name, value) for name, value in values.items()] + ["_after(self)"] * bool(after)
+        known: dict[str, Any] = {"_put": object.__setattr__, "_given": defaults, "_made": factories, "_after": after}
+        known["_missing"] = dataclasses.MISSING
+        exec(f"def __init__({', '.join(['self', *parameters])}):\n " + "\n ".join([*rows, "pass"]), known)
+        known["__init__"].__qualname__ = f"{self.cls.__qualname__}.__init__"
+        with _lock:
+            if "__init__" in self.names:
+                self.names.remove("__init__")
+                self.cls.__init__ = known["__init__"]  # type: ignore[misc]
 
     def write(self) -> None:
         """Give the class what the standard library writes for one of the same fields, beside it: other threads may make
@@ -145,11 +165,13 @@ class _Filled(_Asked):
         late = self.late
         late.objects += 1
         names = late.cls.__annotations__
-        fields = dict(zip(names, values)) | named
+        fields = dict(zip(late.parameters, values)) | named
         made = {name: make() for name, make in self.factories.items() if name not in fields}
         complete = self.defaults | made | fields
-        if late.objects > late.FEW or complete.keys() != names.keys() or len(fields) != len(values) + len(named):
-            late.written()
+        wrong = complete.keys() != names.keys() or len(fields) != len(values) + len(named)
+        wrong = wrong or not fields.keys() <= late.parameters.keys()
+        if wrong or late.objects > late.FEW:
+            late.written() if wrong else late.write_init(self.after, self.factories)
             vars(late.cls)["__init__"](one, *values, **named)  # it says what is wrong, if something is
             return
         for name in names:
@@ -191,7 +213,7 @@ def imported(name: str) -> Any:
         return importlib.import_module(name)
     finally:
         gc.enable()
-        if not gc.get_freeze_count():  # what somebody has frozen stays so
+        if not has_frozen():  # what somebody has frozen stays so
             gc.freeze()
             gc.unfreeze()
 

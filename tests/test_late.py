@@ -144,6 +144,8 @@ def slotted(dataclass):
         line: int
         column: int = 0
         turns: tuple = field(default=(), compare=False)
+        known: dict = field(default_factory=dict, compare=False)
+        found: int = field(default=0, init=False)
 
         def __str__(self):
             return f"{self.line}:{self.column}"
@@ -158,6 +160,9 @@ OF_SLOTS = {
     "default": lambda P: [type(P.column).__name__, P(1).turns],
     "frozen": lambda P: setattr(P(1), "line", 2),
     "no argument": lambda P: P(),
+    "not given": lambda P: P(1, found=3),
+    "too many": lambda P: P(1, 2, (), {}, 4),
+    "made": lambda P: [P(1).known, P(1, known={2: 3}).known, P(1).known is P(1).known, P(1).found],
     "copied": lambda P: [copy.copy(P(3)) == P(3), dataclasses.replace(P(1), column=7).column, P(3).__reduce_ex__(2)[2]],
     "fields": lambda P: [f.name for f in dataclasses.fields(P)],
     "match": lambda P: P.__match_args__,

@@ -66,7 +66,8 @@ def prelude(
     made = with_needs(helpers)
     text = "\n".join([*bodies, *(h.text for h in made), *(h.declaration for h in made), *routines])
     types = {"i64"} | {c_name(data.dtype) for _, data in constants}
-    types |= {t for t in C.types if re.search(rf"\b{t}(?:_p)?\b", text)}
+    words = set(re.findall(r"\w+", text))
+    types |= {t for t in C.types if t in words or f"{t}_p" in words}
     order = [t for t in C.types if t in types]
     rows = ['cdef extern from "abi.h" nogil:']
     rows.append("    ctypedef long long int64_t")

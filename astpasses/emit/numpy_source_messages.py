@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import builtins
 import re
-import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from metaphrase.core.ir import Atom, Let, Literal, Var
 from metaphrase.core.types import Array
 from metaphrase.exceptions import ListFull, Part, exception_class, exception_name, fields
+from metaphrase.late import module
 
 from .numpy_source_blocks import Emitter
 from .numpy_source_effects import negated
 from .numpy_source_expressions import ATOM, Expr, Storage, strong
 from .numpy_source_expressions import name as named
 from .numpy_source_spellings import STATEMENTS
+
+string: Any = module("string")
 
 
 def format_text(template: str, values: Sequence[Expr]) -> str:

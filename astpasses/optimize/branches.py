@@ -20,7 +20,7 @@ pre_ad_safe = True
 
 
 def join_branches(function: Function) -> Function:
-    lets = [map_regions(let, lambda region, operands: join_branches(region)) for let in function.lets]
+    lets = [map_regions(let, join_branches) for let in function.lets]
     changed = any(a is not b for a, b in zip(lets, function.lets))
     first: dict[Atom, int] = {}
     for position in range(len(lets)):

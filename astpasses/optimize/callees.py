@@ -35,7 +35,7 @@ def clean_callees(function: Function, clean: Callable[[Function], Function], key
 
     def let_inside(let: Let) -> Let:
         if let.primitive.name != "call":
-            return map_regions(let, lambda region, operands: inside(region))
+            return map_regions(let, inside)
         new = callee(let.attributes["function"])
         if new is let.attributes["function"]:
             return let

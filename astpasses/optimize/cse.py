@@ -16,7 +16,7 @@ from typing import Any
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop
 
-from .rebuild import map_regions, replaced
+from .rebuild import map_filled, replaced
 
 pre_ad_safe = True
 
@@ -32,7 +32,7 @@ def _cse(function: Function, env: dict[Var, Atom]) -> Function:
     lets: list[Let] = []
     changed = bool(env)
     for old in function.lets:
-        let = map_regions(replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given)))
+        let = map_filled(replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given)))
         if let.primitive.name == "broadcast" and isinstance(let.args[0], Literal):
             fills[let.out] = (let.args[0], let.out.type.dims)
         key = _key(let, fills)

@@ -42,7 +42,7 @@ def _without(function: Function, dead: dict[Var, Atom]) -> Function:
     lets: list[Let] = []
     env: dict[Var, Atom] = {}
     for old in function.lets:
-        let = map_regions(replaced(old, env), lambda region, operands: _without(region, dead))
+        let = map_regions(replaced(old, env), lambda region: _without(region, dead))
         if old.outs[:1] and old.outs[0] in dead:
             env[old.outs[0]] = let.args[0]
         else:

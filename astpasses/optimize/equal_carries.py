@@ -25,7 +25,7 @@ def equal_carries(function: Function) -> Function:
     lets: list[Let] = []
     env: dict[Var, Atom] = {}
     for old in function.lets:
-        let = map_regions(replaced(old, env), lambda region, operands: equal_carries(region))
+        let = map_regions(replaced(old, env), equal_carries)
         firsts = _firsts(Loop.of(let)) if let.primitive.name == "loop" else {}
         if firsts:
             loop = Loop.of(let)

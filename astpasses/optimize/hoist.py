@@ -29,7 +29,7 @@ def hoist(function: Function) -> Function:
     lets: list[Let] = []
     changed = False
     for old in function.lets:
-        let = map_regions(old, lambda region, operands: hoist(region))
+        let = map_regions(old, hoist)
         if let.primitive.name == "loop":
             moved, let = _loop(let)
             lets += moved

@@ -37,7 +37,7 @@ def induction(function: Function) -> Function:
     env: dict[Var, Atom] = {}
     changed = False
     for old in function.lets:
-        let = map_regions(replaced(old, env), lambda region, operands: induction(region))
+        let = map_regions(replaced(old, env), induction)
         changed |= let is not old
         steps = _steps(Loop.of(let)) if let.primitive.name == "loop" else {}
         if steps:

@@ -28,7 +28,7 @@ def _opened(function: Function, marks: tuple[str, ...]) -> Function:
     env: dict[Var, Atom] = {}
     lets, changed = [], False
     for let in function.lets:
-        new = map_regions(replaced(let, env), lambda region, operands: _opened(region, marks))
+        new = map_regions(replaced(let, env), lambda region: _opened(region, marks))
         changed |= new is not let
         if new.primitive.name in marks:
             env[new.out] = new.args[0]

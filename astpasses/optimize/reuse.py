@@ -22,7 +22,7 @@ LIMIT = 40  # operations moved for one write
 
 
 def reuse(function: Function) -> Function:
-    lets = [map_regions(let, lambda region, operands: reuse(region)) for let in function.lets]
+    lets = [map_regions(let, reuse) for let in function.lets]
     lets = _elements(lets)
     if any(let.primitive.stores for let in lets):
         _read_before_writes(lets, {r for r in function.results if isinstance(r, Var)})

@@ -20,7 +20,7 @@ pre_ad_safe = True
 
 
 def rows(function: Function) -> Function:
-    lets = [map_regions(let, lambda region, operands: rows(region)) for let in function.lets]
+    lets = [map_regions(let, rows) for let in function.lets]
     changed = any(a is not b for a, b in zip(lets, function.lets))
     made: dict[Var, Let] = {}
     for position, let in enumerate(lets):

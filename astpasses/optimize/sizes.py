@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metaphrase.core.build import substitute_attribute
+from metaphrase.core.calls import derived
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.types import CoreTypeError, substitute_type
 from metaphrase.ops.arrays import dim_value
 
-from .rebuild import map_regions, replaced
+from .rebuild import map_filled, replaced
 
 pre_ad_safe = True
 
@@ -37,7 +38,9 @@ def sizes(function: Function) -> Function:
 
 
 def _binds(function: Function) -> bool:
-    return any(let.primitive.name == "as_dim" or any(map(_binds, let.regions())) for let in function.lets)
+    lets = function.lets
+    made = (let.primitive.name == "as_dim" or any(map(_binds, let.regions())) for let in lets)
+    return derived(function, "as_dim", lambda: any(made))
 
 
 class _Contradiction(Exception):
@@ -66,7 +69,7 @@ class _Sizes:
 
     def let(self, old: Let) -> Let:
         let = self.renamed(old)
-        let = map_regions(let, self.region)
+        let = map_filled(let, self.region)
         name = let.primitive.name
         if name == "as_dim":
             let = self.bound(let)

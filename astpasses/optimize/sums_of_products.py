@@ -30,7 +30,7 @@ def sums_of_products(function: Function) -> Function:
     makers: dict[Var, Let] = {}
     changed = False
     for old in function.lets:
-        let = map_regions(old, lambda region, operands: sums_of_products(region))
+        let = map_regions(old, sums_of_products)
         made = _summed_first(let, makers)
         changed |= let is not old or bool(made)
         for new in made or [let]:

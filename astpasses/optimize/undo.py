@@ -47,7 +47,7 @@ class Plan:
 
 
 def undo(function: Function) -> Function:
-    lets = [map_regions(let, lambda region, operands: undo(region)) for let in function.lets]
+    lets = [map_regions(let, undo) for let in function.lets]
     changed = any(a is not b for a, b in zip(lets, function.lets))
     for position, let in enumerate(lets):
         if let.primitive.name != "loop" or let.attributes.get("reverse", False):

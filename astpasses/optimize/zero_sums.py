@@ -24,7 +24,7 @@ def zero_sums(function: Function) -> Function:
     zeros: set[Var] = set()
     lets, changed = [], False
     for old in function.lets:
-        let = map_regions(replaced(old, env), lambda region, operands: zero_sums(region))
+        let = map_regions(replaced(old, env), zero_sums)
         changed |= let is not old
         if let.primitive.name == "broadcast" and _is_zero(let.args[0], zeros):
             zeros.add(let.out)

@@ -131,8 +131,8 @@ def _inside(stmt: Stmt) -> _Effects:
     if not stmt.blocks:
         return own
     both = _together([own, *(_inside(s) for block in stmt.blocks for s in block)])
-    whole = dict.fromkeys(Access(a.buf, (), a.write, True) for a in both.accesses)
-    return both._replace(accesses=tuple(whole))
+    whole = dict.fromkeys((a.buf, a.write) for a in both.accesses)
+    return both._replace(accesses=tuple(Access(buf, (), write, True) for buf, write in whole))
 
 
 def conflict(p: Item, n: Item, facts: Facts) -> bool:

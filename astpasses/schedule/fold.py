@@ -51,12 +51,13 @@ MAX_NODES = 20  # of an expression on one line
 
 def fold(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Fold to the end."""
-    body, uses = _drop_unread(_forward_copies(body))
+    body, uses = _forward_copies(body)
+    body = _drop_unread(body, uses)
     for _ in range(4):
         folded = _block(body, uses)
         if folded is body:
             break
-        body, uses = _drop_unread(folded)
+        body = _drop_unread(_unpack(folded), uses)
     return body
 
 
@@ -136,6 +137,13 @@ class _Uses:
         for buf in _whole(stmt):
             self.reads[buf] += 2 * by
 
+    def moved(self, stmt: Store | Bind) -> None:
+        """A single one stands in its reader's expression now: what it reads is read there."""
+        if isinstance(stmt, Store):
+            self.writes[stmt.buf], self.reads[stmt.buf] = 0, 0
+        else:
+            self.symbol_writes[stmt.name], self.symbol_reads[stmt.name] = 0, 0
+
     def all_reads(self, buf: Buf) -> int:
         """Of a variable; an integer may also be read through the symbol of its name."""
         by_name = self.symbol_reads[buf.name] if not buf.dims and buf.dtype == i64 else 0
@@ -167,8 +175,10 @@ def _block(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
                 if (row := _reader(rows, k, stmt, where)) is not None:
                     reader = rows[row]
                     assert reader is not None
-                    rows[row] = _put_in(reader, stmt)
+                    rows[row] = put_in = _put_in(reader, stmt)
                     rows[k] = None
+                    if not isinstance(put_in, _Pair):
+                        uses.moved(stmt)
                     where.moved(stmt, row)
     kept = tuple(_while_tests(s, uses) for s in rows if s is not None)
     return kept if len(kept) != len(block) or any(a is not b for a, b in zip(kept, block)) else block
@@ -225,6 +235,7 @@ def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
         if _size(condition) + _size(last.value) > MAX_NODES + 4:
             break
         condition = _substituted(condition, last)
+        uses.moved(last)
         before.pop()
     if len(before) == len(stmt.before):
         return stmt
@@ -313,8 +324,8 @@ def _size(e: E) -> int:
 # --- copies and dead stores -----------------------------------------------------------------------
 
 
-def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """`a = b` where both are scalar variables written once: read b."""
+def _forward_copies(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], _Uses]:
+    """`a = b` where both are scalar variables written once: read b. The body, and its uses."""
     uses = _Uses(body)
     source: dict[Buf, E] = {}
     for stmt in walk(body):
@@ -328,7 +339,7 @@ def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             ):
                 source[stmt.buf] = value
     if not source:
-        return body
+        return body, uses
 
     def change(x: E) -> E | None:
         while isinstance(x, Load) and x.buf in source:
@@ -337,16 +348,15 @@ def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 return x
         return None
 
-    return tuple(map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body)
+    made = [map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body]
+    return tuple(made), _Uses(tuple(made))
 
 
-def _drop_unread(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], _Uses]:
-    """The body without what nobody reads, and the uses that are left."""
-    body = _unpack(body)
-    uses = _Uses(body)
+def _drop_unread(body: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
+    """The body without what nobody reads; `uses` are those that are left."""
     while (kept := _without(body, uses)) is not body:
         body = kept
-    return body, uses
+    return body
 
 
 def _unpack(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

@@ -63,15 +63,15 @@ def fuse_block(block: tuple[Stmt, ...], facts: Facts, limits: Limits) -> tuple[S
     """Fuse a block and every block inside it."""
     if limits.accesses is None:
         limits = replace(limits, accesses=_counted(map(summarize, block)))
-    inside = tuple(
-        s.with_blocks(tuple(fuse_block(b, facts, limits) for b in s.blocks)) if s.blocks and not _is_nest(s) else s
-        for s in block
-    )
-    return _fuse([summarize(s) for s in inside if not _never_runs(s, facts)], facts, limits)
 
+    def inside(stmt: Stmt) -> Stmt:
+        blocks = () if isinstance(stmt, Nest) else stmt.blocks
+        return stmt.with_blocks(tuple(fuse_block(b, facts, limits) for b in blocks)) if blocks else stmt
 
-def _is_nest(stmt: Stmt) -> bool:
-    return type(stmt).__name__ == "Nest"
+    runs = [s for s in map(inside, block) if not _never_runs(s, facts)]
+    if not any(isinstance(s, Nest) and s.axes for s in runs):
+        return tuple(row for s in runs for row in (s.body if isinstance(s, Nest) else (s,)))
+    return _fuse([summarize(s) for s in runs], facts, limits)
 
 
 def _never_runs(stmt: Stmt, facts: Facts) -> bool:
@@ -82,6 +82,8 @@ def _never_runs(stmt: Stmt, facts: Facts) -> bool:
 
 
 def _fuse(items: list[Item], facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
+    if not any(item.axes for item in items):
+        return tuple(s for item in items for s in item.body)
     groups = _Groups()
     for item in items:
         if not item.axes:

@@ -14,7 +14,7 @@ no iteration reads what another one, or nobody, has stored.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .nest import (
     Buf,
@@ -29,6 +29,8 @@ from .nest import (
     Store,
     Swap,
     While,
+    expression_symbols,
+    fact,
     loaded,
     other_symbols,
     place_symbols,
@@ -83,6 +85,26 @@ def _variables_read(stmt: Stmt) -> Iterator[str]:
         yield from (access.buf.name for access in stmt.accesses if not access.buf.dims)
 
 
+@fact
+def _read(stmt: Stmt) -> frozenset[Key]:
+    """What a statement itself reads."""
+    found: set[Key] = {*other_symbols(stmt), *(key_of(load.buf) for load in loaded(stmt))}
+    found.update(*map(expression_symbols, stmt.expressions))
+    if not (isinstance(stmt, Store) and not stmt.monoid or isinstance(stmt, (Grow, SetDims))):
+        kept = isinstance(stmt, (Store, Combine, Swap))  # the others say where something goes, and read nothing there
+        found.update(key_of(access.buf) for access in stmt.accesses if kept or not access.write)
+    return frozenset(found)
+
+
+@fact
+def _written(stmt: Stmt) -> frozenset[Key]:
+    """What a statement itself gives a value to."""
+    found: set[Key] = set() if stmt.binds is None else {stmt.binds}
+    if isinstance(stmt, (Store, LibraryCall, Combine, CallFn, Effect, Swap)):
+        found.update(key_of(access.buf) for access in stmt.accesses if access.write)
+    return frozenset(found)
+
+
 class Lifetimes:
     """The reads and writes of a body by what they touch, and where its loops begin and end."""
 
@@ -93,12 +115,9 @@ class Lifetimes:
         self.place = 0
         self._block(body, None)
 
-    def _read(self, key: Key) -> None:
-        self.events.setdefault(key, []).append(2 * self.place)
-        self.place += 1
-
-    def _write(self, key: Key) -> None:
-        self.events.setdefault(key, []).append(2 * self.place + 1)
+    def _note(self, keys: Iterable[Key], writes: bool) -> None:
+        for key in keys:
+            self.events.setdefault(key, []).append(2 * self.place + writes)
         self.place += 1
 
     def _block(self, block: tuple[Stmt, ...], loop: Stmt | None) -> None:
@@ -109,44 +128,22 @@ class Lifetimes:
                 self._loop(stmt)
                 self.spans[stmt] = begin, self.place
                 continue
-            self._reads(stmt)
+            self._note(_read(stmt), False)
             for inner in stmt.blocks:
                 self._block(inner, loop)
-            self._writes(stmt)
+            self._note(_written(stmt), True)
 
     def _loop(self, stmt: Stmt) -> None:
         if isinstance(stmt, While):
-            self._write(stmt.counter)
+            self._note([stmt.counter], True)
             self._block(stmt.before, stmt)
-            self._reads(stmt)
+            self._note(_read(stmt), False)
             self._block(stmt.body, stmt)
-            self._write(stmt.counter)
+            self._note([stmt.counter], True)
             return
-        self._reads(stmt)
+        self._note(_read(stmt), False)
         for inner in stmt.blocks:
             self._block(inner, stmt)
-
-    def _reads(self, stmt: Stmt) -> None:
-        for e in stmt.expressions:
-            for name in (*value_symbols(e), *place_symbols(e)):
-                self._read(name)
-        for name in other_symbols(stmt):
-            self._read(name)
-        for load in loaded(stmt):
-            self._read(key_of(load.buf))
-        if isinstance(stmt, Store) and not stmt.monoid or isinstance(stmt, (Grow, SetDims)):
-            return  # they say where something goes, and read nothing
-        for access in stmt.accesses:
-            if not access.write or isinstance(stmt, (Store, Combine, Swap)):
-                self._read(key_of(access.buf))
-
-    def _writes(self, stmt: Stmt) -> None:
-        if stmt.binds is not None:
-            self._write(stmt.binds)
-        if isinstance(stmt, (Store, LibraryCall, Combine, CallFn, Effect, Swap)):
-            for access in stmt.accesses:
-                if access.write:
-                    self._write(key_of(access.buf))
 
     def first(self, key: Key, begin: int, end: int) -> bool | None:
         """Whether the first that is done in a stretch of text is to write; None where nothing is done."""

@@ -137,10 +137,12 @@ def always(condition: E) -> bool:
 
 def walk(block: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """Every statement, outer before inner."""
-    for stmt in block:
+    waiting = [*reversed(block)]
+    while waiting:
+        stmt = waiting.pop()
         yield stmt
-        for inner in stmt.blocks:
-            yield from walk(inner)
+        for inner in reversed(stmt.blocks):
+            waiting += reversed(inner)
 
 
 def runs_along(buf: Buf, index: Map, loops: Sequence[For]) -> bool:

@@ -81,9 +81,9 @@ def _sizes(buf: Buf) -> frozenset[str]:
     return symbols_of(buf.dims)
 
 
-def _bound(stmt: Stmt) -> set[str]:
+def _bound(stmt: Stmt) -> frozenset[str]:
     """The symbols that have their values behind a statement, whichever way it goes."""
-    return binds(stmt) if isinstance(stmt, (Bind, Store)) else set()
+    return binds(stmt) if isinstance(stmt, (Bind, Store)) else frozenset()
 
 
 def _without(stmt: Stmt, result: Buf) -> list[Stmt]:

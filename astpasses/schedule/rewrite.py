@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import substitute
 
-from .nest import Buf, Change, DimLike, E, For, Index, Load, Map, Op, Stmt, Sym, While
+from .nest import Buf, Change, DimLike, E, For, Index, Load, Map, Op, Stmt, Sym, While, expression_symbols
 
 
 def map_expression(e: E, change: Callable[[E], E | None]) -> E:
@@ -36,13 +36,13 @@ def rename_expression(e: E, values: Mapping[str, DimLike]) -> E:
     """Put dims in the place of symbols."""
 
     def change(x: E) -> E | None:
+        if expression_symbols(x).isdisjoint(values):
+            return x
         if isinstance(x, Index):
             return Index(substitute(x.dim, values))
-        if isinstance(x, Load):
-            return Load(x.buf, rename_index(x.index, values))
-        return None
+        return Load(x.buf, rename_index(x.index, values)) if isinstance(x, Load) else None
 
-    return map_expression(e, change) if values else e
+    return map_expression(e, change)
 
 
 def map_statement(

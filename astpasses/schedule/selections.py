@@ -52,8 +52,7 @@ def in_selections(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body with such loops as calls."""
     if not any(_lists(stmt, target) for stmt in walk(fn.body)):
         return fn.body
-    body = _block(fn.body, target, _Lengths(fn.facts, ()))
-    return fn.body if body == fn.body else _without_lists(body, target)
+    return _without_lists(_block(fn.body, target, _Lengths(fn.facts, ())), target)
 
 
 def _lists(stmt: Stmt, target: Target) -> bool:

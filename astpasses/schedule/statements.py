@@ -1,7 +1,6 @@
 """Statements of the loop-nest language, each with what it reads, writes and binds.
 
-In: storages and expressions (storage.py). Out: `Store Bind Nest For While If LibraryCall
-Combine Check Effect Swap Grow
+In: storages and expressions (storage.py). Out: `Store Bind Nest For While If LibraryCall Combine Check Effect Swap Grow
 Lap SetDims CallFn`. What a pass may ask of a statement is declared with its kind, and nowhere else:
 
     loop = For("i", n, body)
@@ -13,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeVar
 
 from metaphrase.core.dims import Dim, DimLike
@@ -21,7 +21,7 @@ from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.late import dataclass
 from metaphrase.source import Span
 
-from .storage import Access, Buf, Load, Map
+from .storage import Access, Buf, Load, Map, fact
 
 Self = TypeVar("Self", bound="Stmt")
 Blocks = tuple[tuple["Stmt", ...], ...]
@@ -51,6 +51,7 @@ class Stmt:
     ordered = False
     guarded = False
     binds: str | None = None  # the symbol that it gives a value to
+    inner: tuple[str, ...] = ()  # what the blocks inside it are called
 
     @property
     def blocks(self) -> Blocks:
@@ -59,8 +60,16 @@ class Stmt:
 
     def with_blocks(self: Self, blocks: Blocks) -> Self:
         """The same statement with other blocks inside."""
-        assert not blocks
-        return self
+        return self.but(**dict(zip(self.inner, blocks, strict=True)))
+
+    def but(self: Self, **parts: Any) -> Self:
+        """The statement with other parts; itself where it has these already, so that its facts stay known."""
+        held = self.__dict__
+        if all(_same(part, held[name]) for name, part in parts.items()):
+            return self
+        made = object.__new__(type(self))
+        made.__dict__.update({name: held[name] for name in self.__dataclass_fields__} | parts)  # type: ignore[attr-defined]
+        return made
 
     @property
     def expressions(self) -> tuple[E, ...]:
@@ -78,8 +87,14 @@ class Stmt:
         return ()
 
     def changed(self: Self, change: Change) -> Self:
-        """The statement itself rewritten; the blocks inside it stay."""
+        """The statement itself rewritten, its blocks as they are. A loop is a new one: it may be a copy of another."""
         return self
+
+
+def _same(part: Any, other: Any) -> bool:
+    """Whether two parts are one object, or tuples of the same objects."""
+    tuples = isinstance(part, tuple) and isinstance(other, tuple) and len(part) == len(other)
+    return part is other or tuples and all(map(is_, part, other))
 
 
 @dataclass(eq=False)
@@ -95,10 +110,12 @@ class Store(Stmt):
     atomic: bool = False
 
     @property
+    @fact
     def expressions(self) -> tuple[E, ...]:
         return (self.value, *(x for x in self.index if isinstance(x, E)))
 
     @property
+    @fact
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, self.index, True),)
 
@@ -115,7 +132,7 @@ class Store(Stmt):
 
     def changed(self, change: Change) -> Store:
         buf, index = change.place(self.buf, self.index)
-        return replace(self, buf=buf, index=index, value=change.expression(self.value))
+        return self.but(buf=buf, index=index, value=change.expression(self.value))
 
 
 @dataclass(eq=False)
@@ -135,7 +152,7 @@ class Bind(Stmt):
         return (self.value,)
 
     def changed(self, change: Change) -> Bind:
-        return replace(self, value=change.expression(self.value))
+        return self.but(value=change.expression(self.value))
 
 
 @dataclass(frozen=True)
@@ -150,24 +167,20 @@ class Axis:
 @dataclass(eq=False)
 class Nest(Stmt):
     """A perfect nest before fusion: every axis may be any loop (seq axes ascend); `body` is straight-line.
-
-    `first` runs once for every index of the par axes, before the first of the other axes is begun.
-    """
+    `first` runs once for every index of the par axes, before the first of the other axes is begun."""
 
     axes: tuple[Axis, ...]
     body: tuple[Stmt, ...]
     first: tuple[Stmt, ...] = ()
     span: Span | None = None
+    inner = ("first", "body")
 
     @property
     def blocks(self) -> Blocks:
         return (self.first, self.body)
 
-    def with_blocks(self, blocks: Blocks) -> Nest:
-        return replace(self, first=blocks[0], body=blocks[1])
-
     def changed(self, change: Change) -> Nest:
-        return replace(self, axes=tuple(replace(a, extent=change.dim(a.extent)) for a in self.axes))
+        return self.but(axes=tuple(replace(a, extent=change.dim(a.extent)) for a in self.axes))
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,7 @@ class For(Stmt):
     parts: Parts | None = None
     on: str = ""
     width: int = 1
-    guarded = True
+    guarded, inner = True, ("body",)
 
     @property
     def binds(self) -> str:  # type: ignore[override]
@@ -214,9 +227,6 @@ class For(Stmt):
     @property
     def blocks(self) -> Blocks:
         return (self.body,)
-
-    def with_blocks(self, blocks: Blocks) -> For:
-        return replace(self, body=blocks[0])
 
     @property
     def extents(self) -> tuple[DimLike, ...]:
@@ -232,11 +242,8 @@ class For(Stmt):
 
 @dataclass(eq=False)
 class While(Stmt):
-    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter
-    += 1`.
-
-    After the loop the symbol `counter` is the number of iterations run.
-    """
+    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter += 1`.
+    After the loop the symbol `counter` is the number of iterations run."""
 
     counter: str
     before: tuple[Stmt, ...]
@@ -244,7 +251,7 @@ class While(Stmt):
     body: tuple[Stmt, ...]
     limit: DimLike | None = None
     span: Span | None = None
-    guarded = True
+    guarded, inner = True, ("before", "body")
 
     @property
     def binds(self) -> str:  # type: ignore[override]
@@ -253,9 +260,6 @@ class While(Stmt):
     @property
     def blocks(self) -> Blocks:
         return (self.before, self.body)
-
-    def with_blocks(self, blocks: Blocks) -> While:
-        return replace(self, before=blocks[0], body=blocks[1])
 
     @property
     def expressions(self) -> tuple[E, ...]:
@@ -278,26 +282,23 @@ class If(Stmt):
     then: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
     span: Span | None = None
+    inner = ("then", "orelse")
 
     @property
     def blocks(self) -> Blocks:
         return (self.then, self.orelse)
-
-    def with_blocks(self, blocks: Blocks) -> If:
-        return replace(self, then=blocks[0], orelse=blocks[1])
 
     @property
     def expressions(self) -> tuple[E, ...]:
         return (self.condition,)
 
     def changed(self, change: Change) -> If:
-        return replace(self, condition=change.expression(self.condition))
+        return self.but(condition=change.expression(self.condition))
 
 
 @dataclass(frozen=True)
 class View:
-    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element
-    stride)."""
+    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element stride)."""
 
     buf: Buf
     index: Map
@@ -323,6 +324,7 @@ class LibraryCall(Stmt):
     guarded = True
 
     @property
+    @fact
     def accesses(self) -> tuple[Access, ...]:
         return (*(view.access(False) for view in self.reads), *(view.access(True) for view in self.writes))
 
@@ -334,7 +336,7 @@ class LibraryCall(Stmt):
     def changed(self, change: Change) -> LibraryCall:
         reads, writes = (tuple(map(change.view, views)) for views in (self.reads, self.writes))
         attributes = tuple((k, change.dim(value) if isinstance(value, Dim) else value) for k, value in self.attributes)
-        return replace(self, reads=reads, writes=writes, attributes=attributes)
+        return self.but(reads=reads, writes=writes, attributes=attributes)
 
 
 @dataclass(eq=False)
@@ -356,7 +358,7 @@ class Combine(Stmt):
         return self.partials.dims
 
     def changed(self, change: Change) -> Combine:
-        return replace(self, buf=change.place(self.buf, ())[0], partials=change.place(self.partials, (0,))[0])
+        return self.but(buf=change.place(self.buf, ())[0], partials=change.place(self.partials, (0,))[0])
 
 
 @dataclass(eq=False)
@@ -374,7 +376,7 @@ class Check(Stmt):
         return (self.ok, *self.values)
 
     def changed(self, change: Change) -> Check:
-        return replace(self, ok=change.expression(self.ok), values=tuple(map(change.expression, self.values)))
+        return self.but(ok=change.expression(self.ok), values=tuple(map(change.expression, self.values)))
 
 
 @dataclass(eq=False)
@@ -409,8 +411,7 @@ class Swap(Stmt):
 
 @dataclass(eq=False)
 class Grow(Stmt):
-    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length`
-    rows."""
+    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length` rows."""
 
     bufs: tuple[Buf, ...]
     length: DimLike
@@ -425,7 +426,7 @@ class Grow(Stmt):
         return (self.length,)
 
     def changed(self, change: Change) -> Grow:
-        return replace(self, bufs=tuple(change.place(b, ())[0] for b in self.bufs), length=change.dim(self.length))
+        return self.but(bufs=tuple(change.place(b, ())[0] for b in self.bufs), length=change.dim(self.length))
 
 
 @dataclass(eq=False)
@@ -449,8 +450,7 @@ class SetDims(Stmt):
 
 @dataclass(eq=False)
 class CallFn(Stmt):
-    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives
-    back."""
+    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives back."""
 
     fn: str
     bufs: tuple[Buf, ...]
@@ -474,7 +474,7 @@ class CallFn(Stmt):
         return self.sizes
 
     def changed(self, change: Change) -> CallFn:
-        return replace(self, sizes=tuple(map(change.dim, self.sizes)))
+        return self.but(sizes=tuple(map(change.dim, self.sizes)))
 
 
 __all__ = [

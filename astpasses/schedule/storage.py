@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,9 +32,11 @@ def fact(rule: Callable[[N], T]) -> Callable[[N], T]:
     @wraps(rule)
     def of(node: N) -> T:
         known = node.__dict__
-        if key not in known:
-            known[key] = rule(node)
-        return known[key]
+        try:
+            return known[key]
+        except KeyError:
+            known[key] = found = rule(node)
+            return found
 
     return of
 
@@ -105,13 +107,12 @@ class Index(E):
         return i64
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """One place in a Buf that is read or written. `whole`: any part of it, as far as we know; `spread`: or
     the elements that lie behind the place, so many at such a distance, in so many directions."""
 
     buf: Buf
-    index: Map
+    index: Map  # type: ignore[assignment]
     write: bool
     whole: bool = False
     spread: tuple[tuple[DimLike, DimLike], ...] | None = None

@@ -32,6 +32,7 @@ from .nest import (
     Store,
     While,
     expression_symbols,
+    fact,
     loaded,
     loads,
     operations,
@@ -147,14 +148,13 @@ def _at_most(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     return total
 
 
-def binds(stmt: Stmt) -> set[str]:
+@fact
+def binds(stmt: Stmt) -> frozenset[str]:
     """The symbols that a statement gives a value to."""
-    names: set[str] = set()
-    for inner in walk((stmt,)):
-        if inner.binds is not None and not isinstance(inner, For):
-            names.add(inner.binds)
-        names |= {access.buf.name for access in inner.accesses if access.write and not access.buf.dims}
-    return names
+    own = {access.buf.name for access in stmt.accesses if access.write and not access.buf.dims}
+    if stmt.binds is not None and not isinstance(stmt, For):
+        own.add(stmt.binds)
+    return frozenset(own).union(*(binds(inner) for block in stmt.blocks for inner in block))
 
 
 def _is_far(index: tuple) -> bool:

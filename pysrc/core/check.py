@@ -40,21 +40,22 @@ def _check(function: Function, symbols: set[str], faults: list[str], path: str, 
     if len(known) != len(function.params):
         faults.append(f"{path}: a parameter occurs twice")
     for let in function.lets:
-        where = f"{path}: {', '.join(v.name for v in let.outs)} = {let.primitive.name}(...)"
+        found: list[str] = []
         for arg in let.args:
-            if not isinstance(arg, (Var, Literal)):
-                faults.append(f"{where}: argument {arg!r} is neither a variable nor a literal")
-            elif isinstance(arg, Var) and arg not in known:
-                faults.append(f"{where}: {arg.name} is used before it is defined")
+            if isinstance(arg, Var):
+                found += [] if arg in known else [f"{arg.name} is used before it is defined"]
+            elif not isinstance(arg, Literal):
+                found.append(f"argument {arg!r} is neither a variable nor a literal")
         missing = let.uses_symbols() - symbols
         if missing:
-            faults.append(f"{where}: size {', '.join(sorted(missing))} is not bound here")
+            found.append(f"size {', '.join(sorted(missing))} is not bound here")
         symbols |= let.own_symbols()
-        faults += [f"{where}: {fault}" for fault in _check_types(let)]
+        found += _check_types(let)
         for out in let.outs:
             if out in known:
-                faults.append(f"{where}: {out.name} is defined twice")
+                found.append(f"{out.name} is defined twice")
             known.add(out)
+        faults += [f"{path}: {', '.join(v.name for v in let.outs)} = {let.primitive.name}(...): {f}" for f in found]
         for region in let.regions():  # of functions that are called the first call tells
             if region not in called:
                 _check(region, symbols | let.handed_symbols(), faults, f"{path}.{region.name}", called)
@@ -66,6 +67,9 @@ def _check(function: Function, symbols: set[str], faults: list[str], path: str, 
 
 
 def _check_types(let: Let) -> list[str]:
+    """What is wrong with the types of a Let; it never changes, so one that was right is right."""
+    if let._typed:
+        return []
     try:
         types = let.primitive.type(*(a.type for a in let.args), **let.attributes)
     except CoreTypeError as error:
@@ -73,8 +77,10 @@ def _check_types(let: Let) -> list[str]:
     types = (types,) if isinstance(types, Array) else tuple(types)
     if len(types) != len(let.outs):
         return [f"has {len(let.outs)} results, its type rule gives {len(types)}"]
-    return [
+    faults = [
         f"{v.name} is {v.type}, its type rule gives {t}"
         for v, t in zip(let.outs, types)
         if v.type.plain != t.plain or (isinstance(t.value, Dim) and v.type.value != t.value)
     ]
+    object.__setattr__(let, "_typed", not faults)
+    return faults

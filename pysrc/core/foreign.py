@@ -60,13 +60,17 @@ class Spellings(dict):
 
     def __init__(self, items: Any = ()):
         super().__init__(items)
-        self._waiting = {key for key in self if isinstance(key, Foreign)}
+        self._waiting: dict[str, set[Foreign]] = {}  # by modules
+        for key in self:
+            if isinstance(key, Foreign):
+                self._waiting.setdefault(key.module, set()).add(key)
 
     def _settle(self) -> bool:
         """Name the functions whose module is imported by now; whether there were any."""
-        found = {key: function for key in self._waiting if (function := key.imported()) is not None}
+        waiting = [key for module, keys in self._waiting.items() if module in sys.modules for key in keys]
+        found = {key: function for key in waiting if (function := key.imported()) is not None}
         for key, function in found.items():
-            self._waiting.discard(key)
+            self._waiting[key.module].discard(key)
             self[function] = dict.__getitem__(self, key)
         return bool(found)
 

@@ -12,12 +12,12 @@ A program in full, printed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..late import dataclass, field
 from ..source import Span
 from .dims import NO_SYMBOLS, Dim, Sym, symbols
 from .types import Array, type_symbols
@@ -97,7 +97,7 @@ class Roles:
         return operands[:a], operands[a:b], operands[b:c], operands[c:]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Let:
     """`outs = primitive(*args, **attributes)`. Do not write to `attributes`."""
 
@@ -106,9 +106,12 @@ class Let:
     args: tuple[Atom, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     span: Span | None = None
-    _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
-    _effects: frozenset[str] | None = field(default=None, init=False, repr=False)
-    _loop: Any = field(default=None, init=False, repr=False)  # of a loop, see loops.py
+    # What is found when it is first asked for.
+    _uses = None  # type: frozenset[str] | None
+    _effects = None  # type: frozenset[str] | None
+    _regions = None  # type: tuple[Function, ...] | None
+    _loop = None  # type: Any  # of a loop, see loops.py
+    _typed = False  # whether its types were found right, see check.py
 
     @property
     def out(self) -> Var:
@@ -116,13 +119,12 @@ class Let:
         (out,) = self.outs
         return out
 
-    def regions(self) -> Iterator[Function]:
+    def regions(self) -> tuple[Function, ...]:
         """Functions among the attributes."""
-        for value in self.attributes.values():
-            if isinstance(value, Function):
-                yield value
-            elif isinstance(value, tuple):
-                yield from (v for v in value if isinstance(v, Function))
+        if self._regions is None:
+            values = (v if isinstance(v, tuple) else (v,) for v in self.attributes.values())
+            object.__setattr__(self, "_regions", tuple(f for v in values for f in v if isinstance(f, Function)))
+        return self._regions  # type: ignore[return-value]
 
     def with_regions(self, change: Callable[[Function], Function]) -> Let:
         """The Let with `change` of each of its functions; itself where none changes."""
@@ -131,10 +133,10 @@ class Let:
             return self
         return Let(self.outs, self.primitive, self.args, attributes, self.span)
 
-    def _run(self) -> Iterator[Function]:
+    def _run(self) -> tuple[Function, ...]:
         """The regions that run where this Let stands: of a function with derivative rules, not these."""
         if self.primitive.transient:
-            return iter([self.attributes["function"]] if "function" in self.attributes else [])
+            return (self.attributes["function"],) if "function" in self.attributes else ()
         return self.regions()
 
     @property
@@ -177,7 +179,7 @@ class Let:
         return self._uses  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Function:
     """A closed program: every Var used is a parameter or the result of an earlier Let."""
 
@@ -185,8 +187,8 @@ class Function:
     params: tuple[Var, ...]
     lets: tuple[Let, ...]
     results: tuple[Atom, ...]
-    _symbols: frozenset[str] | None = field(default=None, init=False, repr=False)
-    _derived: dict | None = field(default=None, init=False, repr=False)  # see calls.py
+    _symbols = None  # type: frozenset[str] | None
+    _derived = None  # type: dict | None  # see calls.py
 
     @property
     def param_types(self) -> tuple[Array, ...]:

@@ -13,10 +13,11 @@ it, and `let` or `bind` counts the roles anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import replace
+from itertools import accumulate, chain, islice
 from typing import Any, Generic, TypeVar
 
+from ..late import dataclass, field
 from ..source import Span
 from .build import Builder, current
 from .dims import DimLike, Sym
@@ -96,10 +97,10 @@ class Parts(Generic[T]):
 
     def like(self, items: Iterable[S]) -> Parts[S]:
         """Other things in these roles, one for each, in order; of an iterator just as many are taken."""
-        source = iter(items)
-        parts = Parts(*(tuple(item for _, item in zip(group, source)) for group in self.groups))
-        assert len(parts) == len(self), (self, parts)
-        return parts
+        ends = list(accumulate(map(len, self.groups)))
+        found = items if isinstance(items, tuple) else tuple(islice(items, ends[-1]))
+        assert len(found) >= ends[-1], (self, found)
+        return Parts(*(found[begin:end] for begin, end in zip([0, *ends], ends)))
 
     def renamed(self, names: Mapping[Any, S]) -> Parts[T | S]:
         """With what `names` has for some of them."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import string
 import types
 from typing import Any
 
 import numpy as np
 
+from metaphrase.late import module
 from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import TABLE, Rows, expanded, is_gathered, is_short, refuse_read, snapshot
@@ -24,6 +24,7 @@ from ..staging.demand import need_concrete
 from ..staging.session import session
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
 
+string: Any = module("string")
 _PERCENT = re.compile(r"%(?:\((\w+)\))?([-+ #0]*)(\d*|\*)(?:\.(\d+|\*))?([hlL]?)([a-zA-Z%])")
 _PLAIN = ("float64", "int64", "bool", "complex128")  # dtypes whose scalars are shown as Python's
 

@@ -36,13 +36,13 @@ def close(
     env: dict[Any, Atom] = dict(fresh)
     for old, new in (renamed or {}).items():
         env[old] = fresh.get(new, new) if isinstance(new, Var) else new
-    lets = tidy_names(
-        [
-            Let(let.outs, let.primitive, tuple(env.get(a, a) for a in let.args), let.attributes, let.span)
-            for let in region.builder.lets
-        ]
-    )
+    lets = tidy_names([_renamed(let, env) for let in region.builder.lets])
     return Function(name, tuple(fresh[p] for p in params), tuple(lets), tuple(env.get(r, r) for r in results))
+
+
+def _renamed(let: Let, env: Mapping[Any, Atom]) -> Let:
+    args = tuple([env.get(a, a) for a in let.args])
+    return let if args == let.args else Let(let.outs, let.primitive, args, let.attributes, let.span)
 
 
 def tidy_names(lets: list[Let]) -> list[Let]:

@@ -228,9 +228,8 @@ class Session:
 
     def span_in_turn(self) -> Span | None:
         """The span of what is recorded: it says the iterations of unrolled loops, too."""
-        span = self.span()
-        turns = tuple(count - 2 for count in self.unrolling)
-        return replace(span, turns=turns) if turns and span is not None else span
+        span, turns = self.span(), self.unrolling
+        return replace(span, turns=tuple(count - 2 for count in turns)) if turns and span is not None else span
 
     def users_span(self) -> Span | None:
         """Where the user called the library of ours (`lax`, `nn`) that is being run; else the span."""
@@ -302,23 +301,22 @@ class Session:
 
     def wrap(self, atom: Atom, kind: type | None = None, dim: DimLike | None = None, among: tuple | None = None) -> Any:
         """What user code sees of a core value."""
-        if isinstance(atom, Var):
-            hint = self.place()[1]
-            if hint and atom.name in REGISTRY:  # what a loop or branch leaves is named already
-                atom.name = hint
+        self.name(atom)
         if atom.type.dims:
             return StagedArray(Box(self, atom))
-        if dim is None and atom.type.value is not None:
-            dim = atom.type.value
-        made = Number(self, atom, kind, dim)
+        made = Number(self, atom, kind, atom.type.value if dim is None else dim)
         made.among = among
         return made
 
     def array(self, atom: Atom) -> StagedArray:
         """A new array object (of rank 0, too) that holds `atom`."""
-        if isinstance(atom, Var) and (hint := self.place()[1]) and atom.name in REGISTRY:
-            atom.name = hint
+        self.name(atom)
         return StagedArray(Box(self, atom))
+
+    def name(self, atom: Atom) -> None:
+        """Give a value the user's name; what a loop or branch leaves has one."""
+        if isinstance(atom, Var) and atom.name in REGISTRY and (hint := self.place()[1]):
+            atom.name = hint
 
     # --- values to atoms ---
 
