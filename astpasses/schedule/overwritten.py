@@ -34,14 +34,15 @@ def without_overwritten(fn: Fn, target: Target) -> tuple[Stmt, ...]:
 
 def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target) -> tuple[Stmt, ...]:
     rows: list[Stmt] = []
-    behind = list(block)
-    while behind:
-        stmt = behind.pop(0)
-        filled = _filled(stmt)
+    block_now = list(block)
+    users = _users(block)
+    for k, stmt in enumerate(block_now):
+        filled = _filled(stmt) if isinstance(stmt, Nest) else None
         if filled is not None and filled[0].space != "arg":
-            _set_first(stmt, behind, fn, target)
+            behind = users[filled[0]][users[filled[0]].index(k) + 1 :]
+            _set_first(stmt, k, block_now, behind, users, fn, target)
             pieces = [stmt]
-            for box in _overwritten(filled[0], behind):
+            for box in _overwritten(filled[0], (block_now[j] for j in behind)):
                 pieces = [part for piece in pieces for part in _left(piece, box, fn, target)]
             rows += pieces
         elif stmt.blocks and not isinstance(stmt, Nest):
@@ -51,29 +52,38 @@ def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target) -> tuple[Stmt, ..
     return tuple(rows)
 
 
-def _set_first(stmt: Stmt, behind: list[Stmt], fn: Fn, target: Target) -> None:
+def _users(block: tuple[Stmt, ...]) -> dict[Buf, list[int]]:
+    """The places of the statements that have to do with each array."""
+    users: dict[Buf, list[int]] = {}
+    for k, stmt in enumerate(block):
+        for buf in used_inside(stmt).union(touched(stmt)):
+            users.setdefault(buf, []).append(k)
+    return users
+
+
+def _set_first(
+    stmt: Stmt, k: int, block: list[Stmt], behind: list[int], users: dict[Buf, list[int]], fn: Fn, target: Target
+) -> None:
     """Where the first that is done with an array that a copy or a constant fills is to combine into most of it: do that
     with what is copied."""
     store = _store(stmt)
-    if store is None or not isinstance(store.value, (Load, Const)):
+    if store is None or not isinstance(store.value, (Load, Const)) or not behind:
         return
-    for k, later in enumerate(behind):
-        filled, combines = _filled(later, combining=True), _store(later)
-        if filled is not None and filled[0] is store.buf and combines is not None and combines.monoid is not None:
-            if _left(stmt, filled[1], fn, target) != [stmt]:
-                places = zip(store.index, combines.index, strict=True)
-                here: dict[str, DimLike] = {
-                    name: b - (a - Sym(name))  # type: ignore[misc, operator]
-                    for a, b in places
-                    for name in symbols(a)  # type: ignore[arg-type]
-                }
-                value = combines.combined_with(rename_expression(store.value, here))
-                behind[k] = _with_store(later, replace(combines, value=value, monoid=None))
-            return
-        if store.buf in used_inside(later) or any(
-            load.buf in touched(s) for load in loaded(store) for s in walk((later,))
-        ):
-            return
+    later = block[behind[0]]
+    filled, combines = _filled(later, combining=True), _store(later)
+    if filled is None or combines is None or _left(stmt, filled[1], fn, target) == [stmt]:
+        return
+    between = [block[j] for load in loaded(store) for j in users[load.buf] if k < j < behind[0]]
+    if any(load.buf in touched(s) for load in loaded(store) for s in walk(tuple(between))):
+        return
+    places = zip(store.index, combines.index, strict=True)
+    here: dict[str, DimLike] = {
+        name: b - (a - Sym(name))  # type: ignore[misc, operator]
+        for a, b in places
+        for name in symbols(a)  # type: ignore[arg-type]
+    }
+    value = combines.combined_with(rename_expression(store.value, here))
+    block[behind[0]] = _with_store(later, replace(combines, value=value, monoid=None))
 
 
 def _store(stmt: Stmt) -> Store | None:
