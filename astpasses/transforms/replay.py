@@ -25,7 +25,7 @@ from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.dims import DimLike, dim_min
-from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.ir import Atom, Function, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.ops.arithmetic import add, floor_div, min_, mul, sub
 from metaphrase.ops.compare import eq, le, lt, select
@@ -53,7 +53,7 @@ from .closures import (
     with_row,
     with_rows,
 )
-from .common import select_marked
+from .common import known_lets
 from .residuals import Inside
 from .split import Split, split
 
@@ -68,43 +68,9 @@ def backward(back: Loop, body: Step, linear: Parts[bool], known: Parts[Atom]) ->
 def _known_step(body: Step, linear: Parts[bool]) -> Function:
     """The known state after a step: a function of the counter and what is known."""
     unknown, known = body.params.parted(linear)
-    lets = _known_lets(body.lets, {*unknown})
+    lets = known_lets(body.lets, {*unknown})
     results = (r for r, m in zip(body.results.carries, linear.carries) if not m)
     return Function(f"{body.function.name}_again", (body.index, *known), tuple(lets), tuple(results))
-
-
-def _known_lets(lets: Sequence[Let], unknown: set[Any]) -> list[Let]:
-    """What can be told without the unknown, to which is added what can't. Of branches that were joined, and give both
-    (`optimize/branches.py`), it is the part that can."""
-    found = []
-    for let in lets:
-        if not any(a in unknown for a in let.args):
-            found.append(let)
-            continue
-        part = _known_branches(let, unknown) if let.primitive.name == "cond" and let.args[0] not in unknown else None
-        found += [part] if part else []
-        unknown.update(v for v in let.outs if not part or v not in part.outs)
-    return found
-
-
-def _known_branches(let: Let, unknown: set[Any]) -> Let | None:
-    """The branches with the results that can be told without the unknown, if there are any."""
-    marks = [a not in unknown for a in let.args[1:]]
-    parts, known = [], [True] * len(let.outs)
-    for branch in let.attributes["branches"]:
-        hidden = {p for p, m in zip(branch.params, marks) if not m}
-        parts.append(_known_lets(branch.lets, hidden))
-        known = [k and r not in hidden for k, r in zip(known, branch.results)]
-    if not any(known):
-        return None
-    branches = tuple(
-        Function(b.name, (*select_marked(b.params, marks),), tuple(lets), (*select_marked(b.results, known),))
-        for b, lets in zip(let.attributes["branches"], parts)
-    )
-    args = (let.args[0], *select_marked(let.args[1:], marks))
-    return Let(
-        (*select_marked(let.outs, known),), let.primitive, args, {**let.attributes, "branches": branches}, let.span
-    )
 
 
 _Undone = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]  # bars, sums, rows
