@@ -70,7 +70,9 @@ def _name_for(emitter: Emitter, let: Let, expr: Expr) -> Expr:
     target = emitter.names.fresh(wanted_name(atom if isinstance(atom, Var) else let.out, maker or let, expr.text))
     emitter.block.names.add(target)
     emitter.line(f"{target} = {expr.text}", let)
-    return named(target, Var(target, expr.type), expr)
+    made = named(target, Var(target, expr.type), expr)
+    emitter.keep_track(target, made.storages)
+    return made
 
 
 def _filled(emitter: Emitter, x: Expr, type_: Array) -> Expr:

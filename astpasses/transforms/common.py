@@ -87,6 +87,42 @@ def select_marked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
     return [x for x, m in zip(items, marks, strict=True) if m]
 
 
+def known_lets(lets: Sequence[Let], unknown: set[Any]) -> list[Let]:
+    """What can be told without the unknown, to which is added what can't. Of branches that were joined, and give both
+    (`optimize/branches.py`), it is the part that can."""
+    found = []
+    for let in lets:
+        if not any(a in unknown for a in let.args):
+            found.append(let)
+            continue
+        part = known_branches(let, unknown)
+        found += [part] if part else []
+        unknown.update(v for v in let.outs if not part or v not in part.outs)
+    return found
+
+
+def known_branches(let: Let, unknown: set[Any]) -> Let | None:
+    """Of branches the results that can be told without the unknown, if there are any."""
+    if let.primitive.name != "cond" or let.args[0] in unknown:
+        return None
+    marks = [a not in unknown for a in let.args[1:]]
+    parts, known = [], [True] * len(let.outs)
+    for branch in let.attributes["branches"]:
+        hidden: set[Any] = {p for p, m in zip(branch.params, marks) if not m}
+        parts.append(known_lets(branch.lets, hidden))
+        known = [k and r not in hidden for k, r in zip(known, branch.results)]
+    if not any(known):
+        return None
+    branches = tuple(
+        Function(b.name, (*select_marked(b.params, marks),), tuple(lets), (*select_marked(b.results, known),))
+        for b, lets in zip(let.attributes["branches"], parts)
+    )
+    args = (let.args[0], *select_marked(let.args[1:], marks))
+    return Let(
+        (*select_marked(let.outs, known),), let.primitive, args, {**let.attributes, "branches": branches}, let.span
+    )
+
+
 def spread(items: Iterable[Any], marks: Iterable[bool]) -> list[Any]:
     """The items one after the other where there is a mark, None elsewhere."""
     source = iter(items)

@@ -53,6 +53,7 @@ from .closures import (
     with_row,
     with_rows,
 )
+from .common import known_lets
 from .residuals import Inside
 from .split import Split, split
 
@@ -67,12 +68,7 @@ def backward(back: Loop, body: Step, linear: Parts[bool], known: Parts[Atom]) ->
 def _known_step(body: Step, linear: Parts[bool]) -> Function:
     """The known state after a step: a function of the counter and what is known."""
     unknown, known = body.params.parted(linear)
-    touched, lets = {*unknown}, []
-    for let in body.lets:
-        if any(a in touched for a in let.args):
-            touched.update(let.outs)
-        else:
-            lets.append(let)
+    lets = known_lets(body.lets, {*unknown})
     results = (r for r, m in zip(body.results.carries, linear.carries) if not m)
     return Function(f"{body.function.name}_again", (body.index, *known), tuple(lets), tuple(results))
 

@@ -29,7 +29,7 @@ from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.source import UnsupportedError
 
 from . import custom, implicit, replay
-from .common import influences, reaches, select_marked, spread, variables
+from .common import influences, known_branches, reaches, select_marked, spread, variables
 from .marks import loop_marks
 
 
@@ -86,7 +86,9 @@ def backward(
     backwards: list[Let] = []
     for let in function.lets:
         if any(a in linear for a in variables(let.args)):
-            linear.update(let.outs)
+            known = known_branches(let, linear)
+            builder.lets += [known] if known else []
+            linear.update(v for v in let.outs if not known or v not in known.outs)
             backwards.append(let)
         else:
             builder.lets.append(let)

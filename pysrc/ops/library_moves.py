@@ -24,7 +24,7 @@ from .indexing import slice as slice_region
 from .indexing import start
 from .library_shapes import concatenate, in_a_row, part, ravel, reshape, reshaped, swapaxes
 from .limits import repeat_count
-from .promotion import Operand, axes_of, axis_of, lift, scalar_dim, shape_of, to_dtype
+from .promotion import Operand, axes_of, axis_of, lift, result_type, scalar_dim, shape_of, to_dtype
 from .promotion import broadcast_to as broadcast_atom
 from .shape import broadcast
 from .shape import reshape as reshape_primitive
@@ -103,6 +103,8 @@ def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
 
             return take(x, np.repeat(np.arange(counts.size), counts), axis, checked=True)
         repeats = int(counts.ravel()[0])
+    elif not isinstance(repeats, Dim) and result_type(repeats).kind == "b":
+        repeats = to_dtype(repeats, i64)
     dims = x.type.dims
     times = repeat_count(repeats, dims[axis])
     wide = broadcast(

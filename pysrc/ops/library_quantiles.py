@@ -15,7 +15,7 @@ import numpy as np
 from ..core.build import at_least, known_facts, literal
 from ..core.dims import DimLike, floordiv, product
 from ..core.ir import Atom
-from ..core.types import i64
+from ..core.types import i64, is_half
 from ..source import DTypeError, UnsupportedError
 from . import sorting
 from .arithmetic import add, max_, min_, mul, sub
@@ -50,31 +50,35 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
     refusal: str = "Quantiles must be in the range [0, 1]",
+    weak: bool = False,
 ) -> Atom:
-    """Linear interpolation between the sorted elements; lower, higher and nearest pick one of them."""
-    x = lift(a)
-    given, working = x.type.dtype, inexact_dtype(x.type.dtype)
-    picks = method in ("nearest", "lower", "higher")
+    """Linear interpolation between the sorted elements; lower, higher and nearest pick one of them, and so does linear
+    at the ends, if they are given as integers. Places are computed in the type of the share, which has a part in the
+    type of what is interpolated, but for a Python number."""
+    x, share = lift(a), lift(q)
+    given = x.type.dtype
+    whole = share.type.dtype.kind in "biu" and method == "linear"
+    picks = whole or method in ("nearest", "lower", "higher")
     if given.kind == "c":
         raise DTypeError("a must be an array of real numbers", code="dtype", remedy="take its real part")
     if given.kind == "b" and not picks:
         raise DTypeError(
             "a quantile of bools would subtract them", code="dtype", remedy="convert them with .astype first"
         )
+    share = to_dtype(share, i64 if whole else inexact_dtype(share.type.dtype))
+    working = inexact_dtype(given)
+    if not (picks or weak or is_weak(q)):
+        working = np.result_type(given, share.type.dtype)
     if given.kind != "f":
         x = to_dtype(x, working if not picks else np.int8 if given.kind == "b" else given)
     rows, axes = _rows(x, axis)
     *front, count = rows.type.dims
     last = len(front)
     missing = any_(isnan(rows), -1) if x.type.dtype.kind == "f" else None
-    share = lift(q, working) if is_weak(q) else lift(q)
-    if share.type.ndim:  # an array of shares has a part in the dtype of the result, a number has none
-        working = np.result_type(working, share.type.dtype)
-    share = to_dtype(share, working)
     check(and_(ge(share, like(share, 0)), ge(like(share, 1), share)), exception="ValueError", message=refusal)
     place = _quantile_place(share, count, method)
-    low, high = floor(place), ceil(place)
-    if picks:
+    low, high = (place, place) if whole else (floor(place), ceil(place))
+    if picks and not whole:
         low = high = rint(place) if method == "nearest" else low if method == "lower" else high
     if missing is None:
         not_empty(rows, (last,), "a quantile needs elements")
@@ -87,11 +91,11 @@ def quantile(
     if not picks:
         weight = sub(place, low) if method != "midpoint" else mul(sub(high, low), like(place, 0.5))
         weight = reshape(weight, (*weight.type.dims, *(1,) * last)) if last else weight
-        gap = sub(above, below)
+        gap, rest = sub(above, below), sub(like(weight, 1), weight)
         y = where(
             ufunc(np.less, weight, 0.5),
-            ufunc(np.add, below, ufunc(np.multiply, weight, gap)),
-            ufunc(np.subtract, above, ufunc(np.multiply, ufunc(np.subtract, 1.0, weight), gap)),
+            ufunc(np.add, below, ufunc(np.multiply, to_dtype(weight, working), gap)),
+            ufunc(np.subtract, above, ufunc(np.multiply, to_dtype(rest, working), gap)),
         )
         y = where(ufunc(np.equal, below, above), below, y)
     if missing is not None:
@@ -134,8 +138,8 @@ def _quantile_place(share: Atom, count: DimLike, method: str) -> Atom:
             code="numpy-function",
         )
     alpha, beta = _CONTINUOUS[method]
-    shift = add(like(share, alpha - 1.0), mul(share, like(share, 1 - alpha - beta)))
-    place = add(mul(share, number(count)), shift)
+    shift = add(like(share, alpha), mul(share, like(share, 1 - alpha - beta)))
+    place = sub(add(mul(share, number(count)), shift), like(share, 1))
     return max_(min_(place, number(count - 1)), like(share, 0))
 
 
@@ -160,13 +164,14 @@ def percentile(
         method=method,
         keepdims=keepdims,
         refusal="Percentiles must be in the range [0, 100]",
+        weak=is_weak(q),
     )
 
 
 def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Atom:
-    x = as_inexact(a)
     """The mean of the one or two in the middle; complex numbers are ordered by their real parts, then by the
     imaginary ones."""
+    x = as_inexact(a)
     rows, axes = _rows(x, axis)
     last, count = rows.type.ndim - 1, rows.type.dims[-1]
     if x.type.dtype.kind == "c":
@@ -184,8 +189,9 @@ def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims
         middle = [part(ordered, last, place, 1, squeezed=True) for place in places]
     else:
         middle = _ranks(rows, [scalar_dim(place, i64) for place in places])
-    low, high = middle[0], middle[-1]
-    y = mul(add(low, high), like(low, 0.5))
+    wide = np.dtype(np.float32) if is_half(x.type.dtype) else x.type.dtype  # in which the sum is taken
+    low, high = to_dtype(middle[0], wide), to_dtype(middle[-1], wide)
+    y = to_dtype(mul(add(low, high), like(low, 0.5)), x.type.dtype)
     nothing = like(real(y), np.nan) if x.type.dtype.kind == "c" else like(y, np.nan)
     y = select(missing, complex_(nothing, nothing) if x.type.dtype.kind == "c" else nothing, y)
     return expand_dims(y, axes) if keepdims else y

@@ -22,11 +22,13 @@ from ..source import DTypeError, ShapeError, UnsupportedError
 from . import reduce, scan
 from .arithmetic import abs_ as absolute
 from .arithmetic import add, div, integer_pow, max_, mul, sub
+from .arrays import iota
 from .compare import and_, eq, gt, ne, not_, select
-from .complex_numbers import conj, real
+from .complex_numbers import conj, imag, real
 from .effects import check
 from .elementary import isfinite, isnan, sqrt
 from .families import like
+from .indexing import gather
 from .library_shapes import in_a_row, part
 from .promotion import (
     Operand,
@@ -42,7 +44,7 @@ from .promotion import (
     to_dtype,
     ufunc,
 )
-from .shape import broadcast, permute
+from .shape import broadcast, permute, reshape
 from .structure import pad
 from .sums import root_of_sum
 
@@ -104,6 +106,15 @@ prod = _folded("prod", reduce.reduce_prod, np.multiply, 1)
 
 
 def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -> Callable[..., Atom]:
+    def _complex_extreme(x: Atom, axes: tuple) -> Atom:
+        """The element at the place of the extreme, so that derivatives are those of an element."""
+        rest = tuple(k for k in range(x.type.ndim) if k not in axes)
+        front = tuple(x.type.dims[k] for k in rest)
+        rows = reshape(permute(x, axes=(*rest, *axes)), shape=(*front, product(x.type.dims[k] for k in axes)))
+        place = _complex_position(rows, (len(front),), primitive)
+        indices = [broadcast(iota(length=d, dtype=i64), shape=front, axes=(k,)) for k, d in enumerate(front)]
+        return gather(rows, *indices, place, axes=tuple(range(len(front) + 1)))
+
     def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
         x = lift(a)
         axes = folded_axes(axis, x.type.ndim)
@@ -114,12 +125,25 @@ def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -
         if where is not True and where is not np._NoValue and not _given(initial):
             raise UnsupportedError(f"numpy.{name} with where= needs initial=", code="ufunc-where")
         x = _masked(x, where, initial)
-        y = primitive(_started(x, axes, initial), axes=axes) if axes else x
+        started = _started(x, axes, initial) if axes else x
+        y = (_complex_extreme if x.type.dtype.kind == "c" else primitive)(started, axes=axes) if axes else x
         y = ufunc(combine, initial, y) if _given(initial) else y  # of 0.0 and -0.0 the second is the maximum
         return kept(y, x, axes, keepdims)
 
     call.__name__ = name
     return call
+
+
+def _complex_position(x: Atom, axes: tuple, extreme: Primitive) -> Atom:
+    """Where along the one axis the extreme first is: by the real part, then the imaginary one; NaNs come before all."""
+    limit = -np.inf if extreme is reduce.reduce_max else np.inf
+    missing = isnan(x)
+    here = not_(missing)
+    for share in (real(x), imag(x)):
+        share = select(here, share, like(share, limit))
+        here = and_(here, eq(share, respread(extreme(share, axes=axes), x, axes)))
+    here = select(respread(reduce.reduce_any(missing, axes=axes), x, axes), missing, here)
+    return reduce.argmax(here, axes=axes)
 
 
 def not_empty(x: Atom, axes: tuple, message: str, remedy: str = "") -> None:
@@ -165,20 +189,21 @@ def to_bool(a: Operand) -> Atom:
 any_, all_ = _truth("any", reduce.reduce_any), _truth("all", reduce.reduce_all)
 
 
-def _position(name: str, primitive: Primitive) -> Callable[..., Atom]:
+def _position(name: str, primitive: Primitive, extreme: Primitive) -> Callable[..., Atom]:
     def call(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
         x = lift(a)
         flat = in_a_row(x, axis)
         axes = (axis_of(0 if axis is None else axis, flat.type.ndim),)
         not_empty(flat, axes, f"attempt to get {name} of an empty sequence")
-        y = primitive(flat, axes=axes)
+        y = primitive(flat, axes=axes) if flat.type.dtype.kind != "c" else _complex_position(flat, axes, extreme)
         return kept(y, x, folded_axes(axis, x.type.ndim), keepdims)
 
     call.__name__ = name
     return call
 
 
-argmax, argmin = _position("argmax", reduce.argmax), _position("argmin", reduce.argmin)
+argmax = _position("argmax", reduce.argmax, reduce.reduce_max)
+argmin = _position("argmin", reduce.argmin, reduce.reduce_min)
 
 
 def ptp(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
@@ -313,7 +338,7 @@ def nanprod(
 
 
 def _nan_extreme(x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any, fill: float, function: Callable) -> Atom:
-    if x.type.dtype.kind != "f":
+    if x.type.dtype.kind not in "fc":
         return function(x, axis, keepdims, initial, where)
     y = function(_without_nan(x, fill), axis, keepdims, initial, where)
     return y if _given(initial) else select(all_(isnan(x), axis, keepdims), like(y, np.nan), y)

@@ -194,6 +194,20 @@ def leaving(x, n):
     return x * x
 
 
+def leaving_rows(w, n):
+    x = w[0].copy()
+    k = 0
+    while k < n:
+        if x[0] > 2.0:
+            break
+        for j in range(len(x)):
+            if w[k % 4, j] < -2.0:
+                continue
+            x[j] = x[j] + np.sin(w[k % 4, j] * x[j])
+        k += 1
+    return np.sum(x * x)
+
+
 LOOPS = {
     "for": (swing, (X, 30, 1.3)),
     "no step": (swing, (X, 0, 1.3)),
@@ -204,6 +218,7 @@ LOOPS = {
     "rows": (rows, (np.linspace(-1, 1, 7), 0.3)),
     "fixed": (fixed, (X,)),
     "break": (leaving, (0.7, 30)),
+    "break of arrays": (leaving_rows, (W, 6)),
 }
 
 
@@ -217,7 +232,7 @@ def test_gradients_of_loops(name, slots):
     near(mp.jit(mp.grad(g))(*args), mp.grad(f)(*args))
 
 
-@pytest.mark.parametrize("name", ["for", "while", "nested", "stores", "rows", "break"])
+@pytest.mark.parametrize("name", ["for", "while", "nested", "stores", "rows", "break", "break of arrays"])
 def test_loops_nest_with_all_transformations(name):
     f, args = LOOPS[name]
     g = mp.loop_checkpoint(slots=2)(f)

@@ -12,6 +12,15 @@ def slice_is_a_view(x):
     return x, y
 
 
+def column_read_before_it_is_written(a, x):
+    """The quotients are made before the store, whenever they are used."""
+    kept = [x / a[:, :1] - x * a[:, :1]]
+    a = a + 1.0
+    kept.append(x / a[:, :1] - x * a[:, :1])
+    a[:, 0] = 7.0
+    return kept[0] * a, kept[1] * a
+
+
 def row_is_a_view(a):
     r = a[1]
     r += 10.0
@@ -453,6 +462,7 @@ CASES = [
     (concatenate_is_a_copy, (_X,)),
     (ternary_of_views, (_X, 1.0)),
     (windows, (_X,)),
+    (column_read_before_it_is_written, (np.arange(1.0, 9.0).reshape(2, 4), np.arange(8.0).reshape(2, 4))),
     (where_writes_view, (np.arange(16.0).reshape(4, 4) ** 2,)),
     (reshape_of_cut_rows, (np.arange(12.0).reshape(3, 4),)),
     (shape_of_a_row, (np.arange(8.0).reshape(2, 4),)),

@@ -48,7 +48,7 @@ def dtype_given(dtype: Any) -> np.dtype:
         raise here.dtype_error(str(error), getattr(error, "remedy", "")) from None
 
 
-def dims_given(here: Session, shape: Any) -> tuple:
+def dims_given(here: Session, shape: Any, negative: str = "negative dimensions are not allowed") -> tuple:
     """A shape as user code spells it: an int or a sequence of ints, staged or not."""
     if isinstance(shape, StagedArray):
         shape = [shape[k] for k in range(len(shape))] if shape.ndim else [shape[()]]
@@ -56,14 +56,11 @@ def dims_given(here: Session, shape: Any) -> tuple:
         shape = (shape,)
     for size in shape if here.attempts else ():  # a handler may take it
         here.emit(
-            check,
-            here.emit(ge, here.atom(size, WEAK[int]), literal(0)),
-            exception="ValueError",
-            message="negative dimensions are not allowed",
+            check, here.emit(ge, here.atom(size, WEAK[int]), literal(0)), exception="ValueError", message=negative
         )
     dims = tuple(here.as_dim(d) for d in shape)
     if any(isinstance(d, int) and d < 0 for d in dims):
-        raise ValueError("negative dimensions are not allowed")
+        raise ValueError(negative)
     return dims
 
 
@@ -128,12 +125,14 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, copy: Any = None, **ig
 
 @handles(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
-    return asarray(a, dtype, "C")
+    array = asarray(a, dtype, "C")
+    return array if array.ndim else array[None]  # has an axis at least
 
 
 @handles(np.asfortranarray)
 def asfortranarray(a: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
-    return asarray(a, dtype, "F")
+    array = asarray(a, dtype, "F")
+    return array if array.ndim else array[None]
 
 
 def _laid_out(array: StagedArray, order: Any) -> StagedArray:

@@ -22,6 +22,7 @@ from metaphrase.ops.promotion import NeedsValue, Weak, result_type
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
+from ..operators.arithmetic import check_castable
 from ..staging.session import Session, session
 from ..values.layout import is_contiguous
 from ..values.orders import lay_like, put_in_order
@@ -66,7 +67,9 @@ _ARRAYS = MAKERS | {np.tensordot, np.linalg.tensordot, np.isin, np.astype, np.ro
 PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
 _ORDERS = ("C", "F")
 _BY_ROWS = frozenset((np.matmul, np.dot, np.inner, np.outer, np.tensordot))  # whatever they are given
-_CASTING = {np.clip: "same_kind", np.concatenate: "same_kind", np.stack: "same_kind", np.dot: "no"}  # to `out=`
+_SAME_KIND = dict.fromkeys((np.clip, np.concatenate, np.stack), "same_kind")
+_CASTING = {**_SAME_KIND, np.dot: "no", np.einsum: "safe"}  # to `out=`
+_SPREAD = frozenset((np.clip, np.fix))  # an `out` of more dimensions is filled
 _COLUMNS = frozenset((np.argwhere, np.nonzero, np.unravel_index))  # of one array
 LIKE = frozenset((np.full_like, np.zeros_like, np.ones_like, np.empty_like))
 _FEW = 64
@@ -118,6 +121,10 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     from .numpy_calls import store_out
 
     out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if function is np.take and isinstance(out, StagedArray):  # NumPy takes into a copy of `out`
+        check_castable(here, out, result, "out", "safe")
+    if function not in _SPREAD and (found := np.ndim(out)) != (wanted := np.ndim(result)):
+        raise here.shape_error(f"`out` has the wrong number of dimensions: {found} where the result has {wanted}")
     return store_out(out, result, _CASTING.get(function, "unsafe"))
 
 

@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, Callable] = {
     name: getattr(np, name)
     for name in (
         "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel "
-        "squeeze swapaxes clip repeat take diagonal trace argsort searchsorted nonzero ptp "
+        "squeeze swapaxes clip repeat take diagonal trace argsort searchsorted nonzero "
         "round choose argpartition"
     ).split()
 }

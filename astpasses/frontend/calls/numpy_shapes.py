@@ -216,7 +216,7 @@ def expand_dims(a: Any, axis: Any) -> StagedArray:
 @handles(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> StagedArray:
     here, x = session(), as_array(array)
-    dims = dims_given(here, shape)
+    dims = dims_given(here, shape, "all elements of broadcast shape must be non-negative")
     offset = len(dims) - x.ndim
     pairs = list(zip(x.type.dims, dims[offset:])) if offset >= 0 else []
     if offset < 0 or any(d not in (1, to) and isinstance(d, int) and isinstance(to, int) for d, to in pairs):

@@ -14,6 +14,7 @@ import numpy as np
 
 from metaphrase.ops.effects import check
 
+from ..operators.arithmetic import weak_type
 from ..staging.session import session
 from .call import answers, call_value
 from .numpy_shapes import as_array, axes_of, refused
@@ -26,7 +27,7 @@ def _at_limits(larger: bool) -> Callable:
         x: Any = as_array(a)
         if out is not None:
             raise refused("out= of np.nanargmax is not translated", "assign the result")
-        if x.dtype.kind == "f":
+        if x.dtype.kind in "fc":
             ok = session().atom(np.all(np.any(~np.isnan(x), axis=axis)))
             session().emit(check, ok, exception="ValueError", message="All-NaN slice encountered")
             x = np.where(np.isnan(x), -np.inf if larger else np.inf, x)
@@ -69,36 +70,28 @@ def nanquantile(
     if method != "linear" or out is not None:
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
     rows, rest, kept = _lines(a, axis)
-    if rows.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
-    if rows.dtype == bool:
-        raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
     if rows.dtype.kind != "f":
-        rows = rows.astype(float)
+        return np.quantile(a, q, axis, keepdims=keepdims)
     if not session().facts.less(0, rows.type.dims[-1]):  # there may be none: then the NaN behind them is the quantile
         rows = np.concatenate([rows, np.full((*rest, 1), np.nan, rows.dtype)], axis=-1)
     ordered = np.sort(rows, axis=-1)
     count = np.sum(~np.isnan(rows), axis=-1)
     shares = as_array(q)
-    shares = shares.astype(np.result_type(rows, shares) if shares.ndim else rows.dtype)
-    made = []
-    for share in shares.ravel() if shares.ndim else [shares]:
-        place = as_array(share * as_array(count - 1).astype(shares.dtype))
-        low, high = (np.maximum(f(place), 0) for f in (np.floor, np.ceil))
-        places = (as_array(p).astype(int)[..., None] for p in (low, high))
-        below, above = (np.take_along_axis(ordered, p, -1)[..., 0] for p in places)
-        weight, gap = place - low, above - below
-        between = np.where(weight < 0.5, below + weight * gap, above - (1 - weight) * gap)
-        value = np.where(below == above, below, between)
-        made.append(as_array(value).reshape(kept) if keepdims else value)
-    if not shares.ndim:
-        return _scalar(made[0])
-    return np.stack(made).reshape((*shares.shape, *(kept if keepdims else rest)))
+    weak = shares.dtype.kind != "f" or weak_type(q) is float  # has no part in the type of the result
+    working = rows.dtype if weak else np.result_type(rows, shares)
+    shares = shares if shares.dtype.kind == "f" else shares.astype(float)
+    place = as_array(count - 1).astype(shares.dtype)[..., None] * shares.ravel()
+    low, high = (np.maximum(f(place), 0) for f in (np.floor, np.ceil))
+    below, above = (np.take_along_axis(ordered, as_array(p).astype(int), -1) for p in (low, high))
+    weight, gap = place - low, above - below
+    near, far = (as_array(w).astype(working) for w in (weight, 1 - weight))
+    value = np.where(below == above, below, np.where(weight < 0.5, below + near * gap, above - far * gap))
+    return _scalar(np.moveaxis(value, -1, 0).reshape((*shares.shape, *(kept if keepdims else rest))))
 
 
 @answers(np.nanpercentile)
 def nanpercentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
-    return nanquantile(a, as_array(q) / 100, axis, **keywords)
+    return nanquantile(a, (q if weak_type(q) in (int, float) else as_array(q)) / 100, axis, **keywords)
 
 
 @answers(np.nanmedian)
@@ -113,7 +106,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     count = as_array(np.sum(~np.isnan(rows), axis=-1))
     places = (as_array(np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
     low, high = (np.take_along_axis(ordered, place[..., None], -1)[..., 0] for place in places)
-    value = as_array((low + high) * kind(0.5))
+    value = as_array(np.mean(np.stack([low, high]), axis=0))
     return value.reshape(kept) if keepdims and keepdims is not np._NoValue else _scalar(value)
 
 

@@ -275,18 +275,18 @@ def round_python(value: Staged, digits: int | None) -> Any:
         raise TypeError("'float' object cannot be interpreted as an integer")
     from ..calls.call import call_value
 
-    if isinstance(value, Number) and value.python is int:
+    if not isinstance(value, Number) or value.python is complex:
+        kind = "complex" if isinstance(value, Number) else "numpy.ndarray"
+        raise TypeError(f"type {kind} doesn't define __round__ method")
+    if value.python is int:
         return value if digits is None or digits >= 0 else _round_int(value, 10**-digits)
-    if isinstance(value, Number) and value.python is complex:
-        raise TypeError("type complex doesn't define __round__ method")
     here = session()
-    python = isinstance(value, Number) and value.python is float
-    if python and isinstance(digits, int) and 0 < abs(digits) <= 22:
-        return round_digits(here, value, digits)  # type: ignore[arg-type]
+    if value.python is float and isinstance(digits, int) and 0 < abs(digits) <= 22:
+        return round_digits(here, value, digits)
     out = call_value(np.round, (value, digits or 0), {})
-    if digits is None and isinstance(value, Number):
+    if digits is None:
         return here.wrap(to_integer(here, here.atom(out)), int)
-    return here.wrap(here.atom(out), value.python) if isinstance(value, Number) else out
+    return here.wrap(here.atom(out), value.python)
 
 
 def _round_int(value: Number, unit: int) -> Any:
