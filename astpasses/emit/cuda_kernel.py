@@ -132,7 +132,8 @@ class KernelWriter:
         written = {b for s in walk(self.fn.body) for b in touched(s)}
         for buf in self.fn.bufs:
             constant = "" if buf in written else "const "
-            params.append(f"{constant}{c_name(buf.dtype)}* __restrict__ {buf.name}")
+            alone = "" if buf in self.swapped else " __restrict__"
+            params.append(f"{constant}{c_name(buf.dtype)}*{alone} {buf.name}")
         params += [f"i64 {name}" for name in self.fn.sizes]
         name = f"__launch_bounds__({self.kernel.threads}) {self.fn.name}"
         return f'extern "C" __global__ void {name}({", ".join(params)}) {{'

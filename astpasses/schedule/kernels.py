@@ -71,6 +71,7 @@ from .rewrite import rename_statement, with_parts
 from .scans import Scan, long_scan, scan_of
 from .scatters import scattered
 from .shapes import Own, Shape
+from .swaps import can_be_one_blocks, in_place_again
 from .tiles import along_memory, tiled
 from .warps import by_warps
 from .wide import wide
@@ -170,7 +171,9 @@ class _Division:
             elif self.is_known(stmt):
                 rows.append(stmt)
                 self.known.add(stmt.binds or "")
-            elif isinstance(stmt, Swap) and not meet(pending, [stmt]):
+            elif isinstance(stmt, Swap):
+                if meet(pending, [stmt]):
+                    flush()
                 rows.append(stmt)
             elif self.is_hosts(stmt):
                 flush()
@@ -191,14 +194,14 @@ class _Division:
 
     def is_hosts(self, stmt: Stmt) -> bool:
         """Whether the host does a statement, and the device only what is inside."""
-        if any(map(self.needs_host, walk((stmt,)))):
+        if any(map(self.needs_host, walk((stmt,)))) or not can_be_one_blocks(stmt):
             return True
         return any(isinstance(s, For) and self.is_large(s) and self.fits_grid(s) for b in stmt.blocks for s in walk(b))
 
     def needs_host(self, stmt: Stmt) -> bool:
         if isinstance(stmt, Grow):
             return any(buf in self.grown or buf.space != "stack" for buf in stmt.bufs)
-        return isinstance(stmt, (LibraryCall, Effect, SetDims, CallFn, Swap))
+        return isinstance(stmt, (LibraryCall, Effect, SetDims, CallFn))
 
     def asked(self, stmt: Stmt) -> list[Stmt]:
         """A statement, the host's with a condition that it can read: the device works that out before. For a loop it
@@ -230,7 +233,7 @@ class _Division:
 
     def one(self, body: tuple[Stmt, ...]) -> Region:
         """A kernel of one block."""
-        body = self.in_block(body)
+        body = in_place_again(self.in_block(body), self.fresh)
         return Region(body, None, True, self.threads(body), tuple(self.framed(body)))
 
     def threads(self, body: tuple[Stmt, ...]) -> int:
@@ -291,7 +294,9 @@ class _Division:
 
     def _shape(self, loop: For) -> Shape | None:
         roles = self.independent.roles(loop)
-        if roles is None or any(buf.dims for buf in roles.sums) or any(map(self.needs_host, walk(loop.body))):
+        if roles is None or any(buf.dims for buf in roles.sums):
+            return None
+        if any(self.needs_host(s) or isinstance(s, Swap) for s in walk(loop.body)):
             return None
         loops, body = [loop], loop.body
         indices = {loop.index}

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from metaphrase.core.dims import DimLike, Sym, product, symbols
+from metaphrase.core.facts import Facts
 
 from .nest import Axis, Buf, Const, E, Fn, If, Index, Load, Nest, Op, Stmt, Store, loaded, touched, used_inside, walk
 from .rewrite import rename_expression, rename_statement
@@ -70,8 +71,10 @@ def _set_first(
     if store is None or not isinstance(store.value, (Load, Const)) or not behind:
         return
     later = block[behind[0]]
-    filled, combines = _filled(later, combining=True), _store(later)
-    if filled is None or combines is None or _left(stmt, filled[1], fn, target) == [stmt]:
+    whole, filled, combines = _filled(stmt), _filled(later, combining=True), _store(later)
+    if whole is None or filled is None or combines is None or not _lies_inside(filled[1], whole[1], fn.facts):
+        return
+    if _left(stmt, filled[1], fn, target) == [stmt]:
         return
     between = [block[j] for load in loaded(store) for j in users[load.buf] if k < j < behind[0]]
     if any(load.buf in touched(s) for load in loaded(store) for s in walk(tuple(between))):
@@ -137,23 +140,24 @@ def _overwritten(buf: Buf, behind: Iterable[Stmt]) -> list[Box]:
     return boxes
 
 
+def _lies_inside(box: Box, whole: Box, facts: Facts) -> bool:
+    return all(
+        facts.nonnegative(begin - first) and facts.less_equal(begin - first + length, extent)
+        for (begin, length), (first, extent) in zip(box, whole, strict=True)
+    )
+
+
 def _left(stmt: Stmt, box: Box, fn: Fn, target: Target) -> list[Stmt]:
     """The parts of a statement that fill what lies outside a box; the whole, where that is no frame of it."""
     filled, facts = _filled(stmt), fn.facts
     if filled is None:
         return [stmt]
+    if _lies_inside(filled[1], box, facts):
+        return []
+    if not isinstance(stmt, Nest) or not _lies_inside(box, filled[1], facts):
+        return [stmt]
     inside = [(begin - first, length) for (first, _), (begin, length) in zip(filled[1], box, strict=True)]
     extents = [extent for _, extent in filled[1]]
-    if all(
-        facts.less_equal(before, 0) and facts.less_equal(extent, before + length)
-        for (before, length), extent in zip(inside, extents)
-    ):
-        return []
-    if not isinstance(stmt, Nest) or not all(
-        facts.nonnegative(before) and facts.less_equal(before + length, extent)
-        for (before, length), extent in zip(inside, extents)
-    ):
-        return [stmt]
     around = [extent - length for (_, length), extent in zip(inside, extents)]
     amount = product([length for _, length in inside])
     if not all(isinstance(rows, int) and rows <= target.frame for rows in around):
