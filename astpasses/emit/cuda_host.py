@@ -87,6 +87,7 @@ class HostWriter:
         self.may_fail = any(fn.fails for fn in self.kernels.values())
         self.lines: list[str] = []
         self.functions = 0  # that are rounds of loops
+        self.body: tuple[Stmt, ...] = ()  # of the function that is being written
 
     @property
     def same_each_run(self) -> bool:
@@ -111,6 +112,7 @@ class HostWriter:
     def function(self, fn: Fn) -> None:
         self.line(0, f"def {fn.name}({', '.join(['c', *(b.name for b in fn.bufs), *fn.sizes])}):")
         self.temporaries(fn)
+        self.body = fn.body
         self.block(1, fn.body)
 
     def entry(self) -> None:
@@ -123,6 +125,7 @@ class HostWriter:
             if buf.space == "out" and not buf.dynamic:
                 self.allocate(1, buf)
         self.temporaries(fn)
+        self.body = fn.body
         self.block(1, fn.body)
         self.line(1, f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()")
 
@@ -167,7 +170,7 @@ class HostWriter:
 
     def rounds(self, depth: int, stmt: While) -> None:
         """The rounds of such a loop as a function of what the host changes in one."""
-        counted = [stmt.counter] if mentions(stmt.body, stmt.counter) else []
+        counted = [stmt.counter] if mentions(self.body, stmt.counter) else []
         swapped = dict.fromkeys(name for s in stmt.body if isinstance(s, Swap) for name in (s.a.name, s.b.name))
         names, self.functions = [*swapped, *counted], self.functions + 1
         given = ", ".join(names) + "," * (len(names) == 1)
@@ -186,7 +189,7 @@ class HostWriter:
         if self.is_ahead(stmt):
             self.rounds(depth, stmt)
             return
-        if stmt.limit is None and not stmt.before and not mentions(stmt.body, stmt.counter):
+        if stmt.limit is None and not stmt.before and not mentions(self.body, stmt.counter):
             self.line(depth, f"while {self.expression(stmt.condition)}:")
             self.block(depth + 1, stmt.body)
             return

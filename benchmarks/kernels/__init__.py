@@ -23,6 +23,7 @@ NAMES = (
     "fdtd_2d",
     "floyd_warshall",
     "gemm",
+    "gray_scott",
     "heat_3d",
     "jacobi_1d",
     "jacobi_2d",

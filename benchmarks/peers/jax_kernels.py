@@ -66,6 +66,18 @@ def _heat(a):
     )
 
 
+def gray_scott(steps, u, v):
+    def spread(x):
+        return jnp.roll(x, 1, 0) + jnp.roll(x, -1, 0) + jnp.roll(x, 1, 1) + jnp.roll(x, -1, 1) - 4.0 * x
+
+    def step(_, state):
+        u, v = state
+        eaten = u * v * v
+        return u + 0.16 * spread(u) - eaten + 0.06 * (1.0 - u), v + 0.08 * spread(v) + eaten - 0.122 * v
+
+    return lax.fori_loop(0, steps, step, (u, v))
+
+
 def heat_3d(steps, a, b):
     def step(_, state):
         a, b = state
@@ -244,6 +256,7 @@ FORMS = {
         "fdtd_2d",
         "floyd_warshall",
         "gemm",
+        "gray_scott",
         "heat_3d",
         "jacobi_1d",
         "jacobi_2d",

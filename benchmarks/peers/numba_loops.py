@@ -65,6 +65,23 @@ def floyd_warshall(path):
                 path[i, j] = min(path[i, j], through + path[k, j])
 
 
+def gray_scott(steps, u, v):
+    n = u.shape[0]
+    for _ in range(steps):
+        new_u, new_v = np.empty_like(u), np.empty_like(v)
+        for i in prange(n):
+            above, below = (i - 1 if i > 0 else n - 1), (i + 1 if i < n - 1 else 0)
+            for j in range(n):
+                left, right = (j - 1 if j > 0 else n - 1), (j + 1 if j < n - 1 else 0)
+                spread_u = u[above, j] + u[below, j] + u[i, left] + u[i, right] - 4.0 * u[i, j]
+                spread_v = v[above, j] + v[below, j] + v[i, left] + v[i, right] - 4.0 * v[i, j]
+                eaten = u[i, j] * v[i, j] * v[i, j]
+                new_u[i, j] = u[i, j] + 0.16 * spread_u - eaten + 0.06 * (1.0 - u[i, j])
+                new_v[i, j] = v[i, j] + 0.08 * spread_v + eaten - 0.122 * v[i, j]
+        u, v = new_u, new_v
+    return u, v
+
+
 def heat_3d(steps, a, b):
     n = a.shape[0]
     for _ in range(steps):
