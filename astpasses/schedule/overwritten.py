@@ -72,7 +72,9 @@ def _set_first(
         return
     later = block[behind[0]]
     whole, filled, combines = _filled(stmt), _filled(later, combining=True), _store(later)
-    if whole is None or filled is None or combines is None or not _lies_inside(filled[1], whole[1], fn.facts):
+    if whole is None or filled is None or combines is None or filled[0] is not store.buf:
+        return
+    if not _lies_inside(filled[1], whole[1], fn.facts):
         return
     if _left(stmt, filled[1], fn, target) == [stmt]:
         return

@@ -41,6 +41,14 @@ def added_to_more(x):
     return y
 
 
+def added_elsewhere(x):
+    """A copy of a part is added to other places of what it was copied from."""
+    y = x * 3
+    kept = y[1:].copy()
+    y[:-1] += kept
+    return y
+
+
 def read_before(x):
     y = x * 2
     s = y.sum()
@@ -82,7 +90,7 @@ def scaled_inside(u, rounds):
 ROUNDS = {heated: (2, 3), settled: (1, 1e-3), in_place: (1, 3), scaled_inside: (1, 3)}
 
 
-@pytest.mark.parametrize("f", [framed, with_ends, added, added_to_more, read_before, *ROUNDS], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [framed, with_ends, added, added_to_more, added_elsewhere, read_before, *ROUNDS], ids=lambda f: f.__name__)
 def test_values(f):
     rank, *rest = ROUNDS.get(f, (1,))
     jitted = mp.jit(f)
@@ -96,7 +104,7 @@ def test_values(f):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("f", [framed, added, added_to_more, heated], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [framed, added, added_to_more, added_elsewhere, heated], ids=lambda f: f.__name__)
 def test_derivatives(f):
     rank, *rest = ROUNDS.get(f, (1,))
     x, weights = (random.normal(size=(7, 8)[-rank:]) for _ in range(2))
