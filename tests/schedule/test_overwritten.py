@@ -90,7 +90,10 @@ def scaled_inside(u, rounds):
 ROUNDS = {heated: (2, 3), settled: (1, 1e-3), in_place: (1, 3), scaled_inside: (1, 3)}
 
 
-@pytest.mark.parametrize("f", [framed, with_ends, added, added_to_more, added_elsewhere, read_before, *ROUNDS], ids=lambda f: f.__name__)
+FUNCTIONS = [framed, with_ends, added, added_to_more, added_elsewhere, read_before, *ROUNDS]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_values(f):
     rank, *rest = ROUNDS.get(f, (1,))
     jitted = mp.jit(f)
