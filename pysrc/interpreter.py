@@ -21,6 +21,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from .late import freeze, unfreeze
+
 _FRAMES = 16  # of a call that is staged
 _MOST = 20_000  # frames
 _BYTES = 256  # of the C stack that a frame may take: up to 122 were seen
@@ -46,31 +48,6 @@ _mine = _Mine()
 _stack: Stack | None = None
 _staging: set[int] = set()  # the threads that are in a stage
 _stages_ended = 0
-_frozen = False  # whether older objects are left out for them
-_kept_out = False  # whether the user was seen to have frozen objects
-
-
-def has_frozen() -> bool:
-    """Whether objects are frozen: for a stage, or by the user, who is asked until it was seen once, since counting goes
-    through all of them."""
-    global _kept_out
-    _kept_out = _kept_out or not _frozen and gc.get_freeze_count() > 0
-    return _frozen or _kept_out
-
-
-def _freeze() -> None:
-    """What the user has frozen stays so."""
-    global _frozen
-    if not has_frozen():
-        _frozen = True
-        gc.freeze()
-
-
-def _unfreeze() -> None:
-    global _frozen
-    if _frozen:
-        _frozen = False
-        gc.unfreeze()
 
 
 def _collect_at_times() -> None:
@@ -83,10 +60,10 @@ def _collect_at_times() -> None:
 
 def collect_all() -> None:
     """Collect garbage that is older than the stage, too."""
-    _unfreeze()
+    unfreeze()
     gc.collect()
     if _staging:
-        _freeze()
+        freeze()
 
 
 def use_stack(stack: Stack) -> None:
@@ -107,14 +84,14 @@ def deep_calls() -> Iterator[None]:
     _stack.frames_at_most(max(limit, min(_FRAMES * limit, _MOST, room)))
     _mine.stages = 1
     _staging.add(threading.get_ident())
-    _freeze()
+    freeze()
     try:
         yield
     finally:
         _mine.stages = 0
         _staging.discard(threading.get_ident())
         if not _staging:
-            _unfreeze()
+            unfreeze()
             _collect_at_times()
         _stack.frames_at_most(sys.getrecursionlimit())
 
@@ -126,4 +103,4 @@ def signature_of(function: Callable) -> inspect.Signature:
     return inspect.signature(types.MethodType(call, function) if call and written else function)
 
 
-__all__ = ["collect_all", "deep_calls", "has_frozen", "signature_of", "use_stack"]
+__all__ = ["collect_all", "deep_calls", "signature_of", "use_stack"]

@@ -29,7 +29,6 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .interpreter import has_frozen
 from .locks import lock
 
 # ---- dataclasses ---------------------------------------------------------------------------------------------
@@ -218,6 +217,33 @@ def imported(name: str) -> Any:
             gc.unfreeze()
 
 
+_frozen = False  # whether older objects are left out of collections while a stage runs
+_kept_out = False  # whether the user was seen to have frozen objects
+
+
+def has_frozen() -> bool:
+    """Whether objects are frozen: for a stage, or by the user, who is asked until it was seen once, since counting goes
+    through all of them."""
+    global _kept_out
+    _kept_out = _kept_out or not _frozen and gc.get_freeze_count() > 0
+    return _frozen or _kept_out
+
+
+def freeze() -> None:
+    """Leave what is there out of collections. What the user has frozen stays so."""
+    global _frozen
+    if not has_frozen():
+        _frozen = True
+        gc.freeze()
+
+
+def unfreeze() -> None:
+    global _frozen
+    if _frozen:
+        _frozen = False
+        gc.unfreeze()
+
+
 class _Log:
     """The logger `metaphrase`. Who has not imported `logging` has asked for no messages below warnings."""
 
@@ -233,4 +259,4 @@ def _no_message(*message: Any) -> None:
 
 log: Any = _Log()
 
-__all__ = ["dataclass", "field", "log", "module"]
+__all__ = ["dataclass", "field", "freeze", "has_frozen", "log", "module", "unfreeze"]

@@ -17,7 +17,7 @@ import pytest
 from corpus import alike, fresh
 
 import metaphrase as mp
-from metaphrase import interpreter, pipeline
+from metaphrase import interpreter, late, pipeline
 from metaphrase.astpasses.frontend.flow import loops
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.interpreter import collect_all, deep_calls
@@ -146,7 +146,7 @@ def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_aro
 def test_what_many_stages_leave_behind_is_collected(monkeypatch):
     frozen = gc.get_freeze_count()
     gc.unfreeze()
-    monkeypatch.setattr(interpreter, "_kept_out", False)
+    monkeypatch.setattr(late, "_kept_out", False)
     monkeypatch.setattr(interpreter, "_stages_ended", 0)
 
     class Ring:
@@ -163,13 +163,13 @@ def test_what_many_stages_leave_behind_is_collected(monkeypatch):
 
 
 def test_a_stage_leaves_older_objects_out_of_collections(monkeypatch):
-    monkeypatch.setattr(interpreter, "_kept_out", False)
+    monkeypatch.setattr(late, "_kept_out", False)
     frozen = gc.get_freeze_count()
     with deep_calls():
         assert not frozen or gc.get_freeze_count() == frozen  # what others have frozen stays so
-    assert interpreter._kept_out == bool(frozen)  # and is not counted again: counting goes through all of it
+    assert late._kept_out == bool(frozen)  # and is not counted again: counting goes through all of it
     gc.unfreeze()
-    monkeypatch.setattr(interpreter, "_kept_out", False)
+    monkeypatch.setattr(late, "_kept_out", False)
     try:
         with deep_calls():
             assert gc.get_freeze_count() > 1000
