@@ -108,7 +108,7 @@ def _filled(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
         return None
     if isinstance(stmt, Nest) and stmt.first or any(axis.kind != "par" for axis in axes):
         return None
-    if store.buf in map(_buf, loaded(store)):
+    if any(load.buf is store.buf for load in loaded(store)):
         return None
     extents = {axis.name: axis.extent for axis in axes}
     box: list[tuple[DimLike, DimLike]] = []
@@ -126,19 +126,14 @@ def _filled(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
     return (store.buf, tuple(box)) if not extents else None
 
 
-def _buf(load: Load) -> Buf:
-    return load.buf
-
-
-def _overwritten(buf: Buf, behind: Iterable[Stmt]) -> list[Box]:
-    """The boxes of an array that statements fill before anyone has to do with it in another way."""
+def _overwritten(buf: Buf, users: Iterable[Stmt]) -> list[Box]:
+    """The boxes of an array that its users fill, up to the first that has to do with it in another way."""
     boxes: list[Box] = []
-    for stmt in behind:
+    for stmt in users:
         filled = _filled(stmt)
-        if filled is not None and filled[0] is buf:
-            boxes.append(filled[1])
-        elif buf in used_inside(stmt) or buf in touched(stmt):
+        if filled is None or filled[0] is not buf:
             break
+        boxes.append(filled[1])
     return boxes
 
 

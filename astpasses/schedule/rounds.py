@@ -24,11 +24,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metaphrase.core.dims import Sym
-
 from .lifetimes import Lifetimes
-from .nest import Buf, Fn, For, Load, Stmt, Store, Swap, While, local, touched, walk
+from .nest import Buf, Fn, For, Stmt, Swap, While, local, touched, walk
 from .runs import Run, may_be_rounds
+from .swaps import exchange
 from .target import Target
 
 
@@ -84,16 +83,7 @@ def _exchange(stmt: Swap, fn: Fn, spares: set[Buf]) -> Stmt:
         return stmt
     spare = local(fn.names.fresh("spare"), stmt.a.dtype)
     spares.add(spare)
-    names = [fn.names.fresh("i") for _ in stmt.a.dims]
-    place = tuple(map(Sym, names))
-    body: tuple[Stmt, ...] = (
-        Store(spare, (), Load(stmt.a, place), None, stmt.span),
-        Store(stmt.a, place, Load(stmt.b, place), None, stmt.span),
-        Store(stmt.b, place, Load(spare), None, stmt.span),
-    )
-    for name, extent in reversed(list(zip(names, stmt.a.dims))):
-        body = (For(name, extent, body, "par", stmt.span),)
-    return body[0]
+    return exchange(stmt, spare, fn.names.fresh)
 
 
 def _turned(fn: Fn, target: Target) -> tuple[Stmt, ...]:

@@ -43,7 +43,9 @@ def in_place_again(body: tuple[Stmt, ...], fresh: Callable[[str], str]) -> tuple
         odd = {pair: local(fresh("odd"), TRUTH) for pair in pairs}
         rows += [Store(variable, (), boolean(False)) for variable in odd.values()]
         rows.append(_counted(stmt, odd) if pairs else stmt)
-        rows += [If(Load(odd[a, b]), (Swap(a, b), _exchange(a, b, fresh))) for a, b in pairs]
+        for a, b in pairs:
+            elements = exchange(Swap(a, b), local(fresh("spare"), a.dtype), fresh, "block")
+            rows.append(If(Load(odd[a, b]), (Swap(a, b), elements)))
     return tuple(rows)
 
 
@@ -61,19 +63,19 @@ def _counted(stmt: Stmt, odd: dict[tuple[Buf, Buf], Buf]) -> Stmt:
     return stmt.with_blocks(tuple(blocks)) if blocks else stmt
 
 
-def _exchange(a: Buf, b: Buf, fresh: Callable[[str], str]) -> Stmt:
-    """The elements of two arrays change places."""
-    spare = local(fresh("spare"), a.dtype)
+def exchange(swap: Swap, spare: Buf, fresh: Callable[[str], str], on: str = "") -> Stmt:
+    """The elements of two arrays change places, by way of a variable."""
+    a, b, span = swap.a, swap.b, swap.span
     names = [fresh("i") for _ in a.dims]
     place = tuple(map(Sym, names))
     body: tuple[Stmt, ...] = (
-        Store(spare, (), Load(a, place)),
-        Store(a, place, Load(b, place)),
-        Store(b, place, Load(spare)),
+        Store(spare, (), Load(a, place), None, span),
+        Store(a, place, Load(b, place), None, span),
+        Store(b, place, Load(spare), None, span),
     )
     for name, extent in reversed(list(zip(names, a.dims))):
-        body = (For(name, extent, body, "par", None, (), on="block"),)
+        body = (For(name, extent, body, "par", span, () if on else None, on=on),)
     return body[0]
 
 
-__all__ = ["can_be_one_blocks", "in_place_again"]
+__all__ = ["can_be_one_blocks", "exchange", "in_place_again"]

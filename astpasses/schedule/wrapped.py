@@ -12,10 +12,10 @@ Rounds keep their order. This is index set splitting (Banerjee, "Loop transforma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min, replace_atoms
+from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min
 
 from .nest import Axis, Buf, E, Fn, Index, Load, Map, Nest, Stmt
 from .rewrite import map_expression, map_statement, rebound, rename_statement
@@ -74,16 +74,27 @@ def _steps(nest: Nest, axis: Axis) -> set[int]:
     """The constants c of all places `(axis + c) % n` along an axis of n elements."""
     steps: set[int] = set()
 
-    def note(atom: Atom) -> None:
-        if atom.kind == "mod" and atom.operands[1] == axis.extent:
-            step = atom.operands[0] - Sym(axis.name)
-            if isinstance(step, int):
+    def note(dim: DimLike) -> DimLike:
+        for atom in _atoms(dim):
+            step = atom.operands[0] - Sym(axis.name) if atom.kind == "mod" else None
+            if isinstance(step, int) and atom.operands[1] == axis.extent:
                 n = axis.extent
                 steps.add(step - n if isinstance(n, int) and 2 * step > n else step)
+        return dim
 
     for stmt in nest.body:
-        _with_atoms(stmt, note)
+        _with_dims(stmt, note)
     return steps
+
+
+def _atoms(dim: DimLike) -> Iterator[Atom]:
+    """The divisions, remainders and extremes in a dim, those inside of others too."""
+    atoms = () if isinstance(dim, int) else (atom for monomial, _ in dim.terms for atom, _ in monomial)
+    for atom in atoms:
+        if atom.kind != "sym":
+            yield atom
+            for operand in atom.operands:
+                yield from _atoms(operand)
 
 
 def _part(nest: Nest, axis: Axis, begin: DimLike, length: DimLike, fn: Fn) -> Nest:
@@ -99,28 +110,23 @@ def _part(nest: Nest, axis: Axis, begin: DimLike, length: DimLike, fn: Fn) -> Ne
         fn.facts.learn(new.name, 0, new.extent - 1)
         axes.append(new)
 
-    def needless(atom: Atom) -> DimLike | None:
-        """A remainder of what is one already."""
-        value, n = atom.operands if atom.kind == "mod" else (0, 0)
-        return value if n != 0 and fn.facts.nonnegative(value) and fn.facts.less(value, n) else None
-
     binds = {s.binds: fn.names.fresh(s.binds) for s in nest.body if s.binds is not None}
-    body = (_with_atoms(rebound(rename_statement(s, values), binds), needless) for s in nest.body)
+    body = (_with_dims(rebound(rename_statement(s, values), binds), fn.facts.simplify) for s in nest.body)
     return replace(nest, axes=tuple(axes), body=tuple(body))
 
 
-def _with_atoms(stmt: Stmt, change: Callable[[Atom], DimLike | None]) -> Stmt:
-    """A statement with other dims in the place of divisions, remainders and extremes in its places and values."""
+def _with_dims(stmt: Stmt, change: Callable[[DimLike], DimLike]) -> Stmt:
+    """A statement with other dims in its places and values."""
 
     def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
-        return buf, tuple(expression(i) if isinstance(i, E) else replace_atoms(i, change) for i in index)
+        return buf, tuple(expression(i) if isinstance(i, E) else change(i) for i in index)
 
     def expression(e: E) -> E:
         return map_expression(e, other)
 
     def other(x: E) -> E | None:
         if isinstance(x, Index):
-            return Index(replace_atoms(x.dim, change))
+            return Index(change(x.dim))
         return Load(*place(x.buf, x.index)) if isinstance(x, Load) else None
 
     return map_statement(stmt, expression, place)

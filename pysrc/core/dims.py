@@ -296,38 +296,6 @@ def substitute(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     return total
 
 
-def replace_atoms(dim: DimLike, change: Callable[[Atom], DimLike | None]) -> DimLike:
-    """Put `change(atom)`, where it is something, in the place of divisions, remainders and extremes, innermost first.
-
-    >>> replace_atoms(Sym("n") % 4 + 1, lambda atom: 2)
-    3
-    """
-    if isinstance(dim, int) or all(atom.kind == "sym" for monomial, _ in dim.terms for atom, _ in monomial):
-        return dim
-    total: DimLike = 0
-    for monomial, coefficient in dim.terms:
-        product: DimLike = coefficient
-        for atom, power in monomial:
-            value: DimLike = Sym(atom.name)
-            if atom.kind != "sym":
-                value = _OPERATIONS[atom.kind](*(replace_atoms(x, change) for x in atom.operands))
-                if isinstance(value, Dim) and (only := _only_atom(value)) is not None:
-                    changed = change(only)
-                    value = value if changed is None else changed
-            for _ in range(power):
-                product = product * value
-        total = total + product
-    return total
-
-
-def _only_atom(dim: Dim) -> Atom | None:
-    """The atom that a dim is, if it is one and no symbol."""
-    if len(dim.terms) != 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1:
-        return None
-    atom, power = dim.terms[0][0][0]
-    return atom if power == 1 and atom.kind != "sym" else None
-
-
 def symbols(dim: DimLike) -> frozenset[str]:
     """The names of the symbols in `dim`."""
     if isinstance(dim, int):
