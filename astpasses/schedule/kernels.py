@@ -11,9 +11,9 @@ and loops around kernels, libraries, memory), with a call of a kernel for each s
 
 A large loop with independent iterations is a kernel of its own: each thread does iterations, or, where these have loops
 that run along memory, each block does. A sum of many is cut into parts whose borders follow from sizes alone, so
-results repeat to the bit. Stores at places that data name are sorted by place first, or atomic
-(scatters.py). All other statements that stand together are one kernel of one block, whose threads share the loops that
-are inside. What launches need is in launches.py.
+results repeat to the bit. Stores at places that data name are sorted by place first (scatters.py), or atomic
+(atomics.py). All other statements that stand together are one kernel of one block, whose threads share the loops that
+are inside; they wait until a kernel needs them (pending.py). What launches need is in launches.py.
 """
 
 from __future__ import annotations
