@@ -45,6 +45,7 @@ from .place import make_room, place
 from .promote import promote
 from .rename import name_indices, names_in_use
 from .results import in_results
+from .reuse import reuse
 from .rounds import in_rounds
 from .selections import in_selections
 from .share import share
@@ -174,6 +175,7 @@ PASSES: tuple[Pass, ...] = (
         "after fold, which leaves copies as they are looked for; before selections, whose arrays they may be",
         fused=True,
     ),
+    Pass("reuse", _each(reuse), "after results, which makes results of arrays that are copied", fused=True),
     Pass(
         "selections",
         _each(in_selections),

@@ -1,7 +1,7 @@
 """Places that wrap around the end of an array: loops without remainders inside, and the first and last rounds apart.
 
 In: perfect nests. Out: the same, where a nest that reads `x[(i + c) % n]` along an axis of n elements is three: most
-rounds need no remainder. Example (`y = x - np.roll(x, 1)`):
+rounds need no remainder. Around an inner loop that is long a remainder costs nothing, and the loop stays whole. Example (`y = x - np.roll(x, 1)`):
 
     for i in range(n):                            for i in range(min(1, n)): y[i] = x[i] - x[(i - 1) % n]
         y[i] = x[i] - x[(i - 1) % n]     ->       for i in range(n - 1): y[i + 1] = x[i + 1] - x[i]
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min
+from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min, product
 
 from .nest import Axis, Buf, E, Fn, Index, Load, Map, Nest, Stmt
 from .rewrite import map_expression, map_statement, rebound, rename_statement
@@ -24,26 +24,26 @@ from .target import Target
 
 def without_remainders(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such nests in parts."""
-    return fn.body if target.threads else _in_block(fn.body, fn)
+    return fn.body if target.threads else _in_block(fn.body, fn, target)
 
 
-def _in_block(block: tuple[Stmt, ...], fn: Fn) -> tuple[Stmt, ...]:
+def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target) -> tuple[Stmt, ...]:
     rows: list[Stmt] = []
     for stmt in block:
         if isinstance(stmt, Nest):
-            rows += _parts(stmt, fn)
+            rows += _parts(stmt, fn, target)
         elif stmt.blocks:
-            rows.append(stmt.with_blocks(tuple(_in_block(inner, fn) for inner in stmt.blocks)))
+            rows.append(stmt.with_blocks(tuple(_in_block(inner, fn, target) for inner in stmt.blocks)))
         else:
             rows.append(stmt)
     return tuple(rows)
 
 
-def _parts(nest: Nest, fn: Fn) -> list[Stmt]:
+def _parts(nest: Nest, fn: Fn, target: Target) -> list[Stmt]:
     """The nests in the place of one, and statements in the place of one that has one round."""
-    for axis in nest.axes:
+    for place, axis in enumerate(nest.axes):
         steps = _steps(nest, axis)
-        if not steps:
+        if not steps or _is_rare(nest.axes[place + 1 :], fn, target):
             continue
         n, before, behind = axis.extent, max(0, -min(steps)), max(0, *steps)
         first: DimLike = before
@@ -55,10 +55,15 @@ def _parts(nest: Nest, fn: Fn) -> list[Stmt]:
         return [
             *(_flat(_part(_begun(nest), axis, 0, n, fn)) if nest.first else []),
             *(_flat(_part(whole, axis, 0, first, fn)) if before else []),
-            *_parts(_part(whole, axis, before, n - before - behind, fn), fn),
+            *_parts(_part(whole, axis, before, n - before - behind, fn), fn, target),
             *(_flat(_part(whole, axis, last, n - last, fn)) if behind else []),
         ]
     return _flat(nest)
+
+
+def _is_rare(inner: tuple[Axis, ...], fn: Fn, target: Target) -> bool:
+    """Whether a remainder that these axes have no part in is taken once for many rounds of theirs."""
+    return bool(inner) and not fn.facts.less_equal(product(axis.extent for axis in inner), target.vector_from - 1)
 
 
 def _flat(nest: Nest) -> list[Stmt]:
