@@ -2,7 +2,8 @@
 
 In: a Function. Out: the same with such operations moved out of loop bodies and conditions. Only pure
 operations that can't fail move (a loop may run no iteration at all), and only when they compute: what merely
-moves elements goes along with what needs it. Sizes bound inside the body keep their operations inside.
+moves elements goes along with what needs it. Sizes bound inside the body keep their operations inside, unless they are
+counts of what does not change.
 
     loop(e, ..., body: c = cos(e); mul(c, E))     ->     c = cos(e); loop(c, ..., body: mul(c, E))
 """
@@ -13,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from metaphrase.core.facts import Facts
-from metaphrase.core.guarded import needs_a_check
+from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.native import Gather, Move
@@ -88,13 +89,16 @@ def _invariant(step: Step) -> dict[Var, Let]:
     found: dict[Var, Let] = {}
     for let in step.lets:
         guarded |= "failing" in let.effects
-        if let.primitive.region or let.effects or let.own_symbols() or let.uses_symbols() & bound:
+        if let.primitive.region or let.effects or let.uses_symbols() & bound:
+            continue
+        if let.own_symbols() and not (let.primitive.name == "as_dim" and is_count(let.args[0], found)):
             continue
         if guarded and needs_a_check(let) or _may_have_no_size(let):
             continue
         if all(isinstance(a, Literal) or a in outside for a in let.args):
             found.update((v, let) for v in let.outs)
             outside.update(let.outs)
+            bound -= let.own_symbols()
     return found
 
 
@@ -107,9 +111,11 @@ def _may_have_no_size(let: Let) -> bool:
 def _worth_moving(step: Step, invariant: dict[Var, Let]) -> set[int]:
     """The operations whose move saves more than it costs, and what they are made from."""
     worth = {id(let) for let in invariant.values() if _computes(let)}
+    sizes = {symbol: let for let in invariant.values() for symbol in let.own_symbols()}
     for let in reversed(step.lets):
         if id(let) in worth:
             worth.update(id(invariant[a]) for a in let.args if isinstance(a, Var) and a in invariant)
+            worth.update(id(sizes[symbol]) for symbol in let.uses_symbols() & sizes.keys())
     return worth
 
 

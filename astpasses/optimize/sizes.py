@@ -7,6 +7,8 @@ checks of their equality fold away, and a slice of all of an array is seen to be
     as_dim_1: size[j] = as_dim(j, size="j")
     add_1: i64 = add(j, 1)
     as_dim_2: size[k] = as_dim(add_1, size="k")     ->     k is written j + 1 from here on
+
+What can't be negative, such as how many elements of a mask are true, is marked `counted`: nobody needs to check it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from metaphrase.core.build import substitute_attribute
 from metaphrase.core.calls import derived
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
+from metaphrase.core.guarded import is_count
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.types import CoreTypeError, substitute_type
 from metaphrase.ops.arrays import dim_value
@@ -60,6 +63,7 @@ class _Sizes:
         self.known: dict[Atom, DimLike] = dict(known)
         self.env, self.apart = env, apart
         self.same: dict[str, DimLike] = {}
+        self.makers: dict[Var, Let] = {}
         self.changed = False
 
     def function(self, function: Function) -> Function:
@@ -78,6 +82,7 @@ class _Sizes:
             if a is not None and b is not None and _not_negative(a) and _not_negative(b):
                 self.known[let.out] = a + b if name == "add" else a * b
         self.changed |= let is not old
+        self.makers.update((out, let) for out in let.outs)
         return let
 
     def region(self, region: Function, operands: tuple) -> Function:
@@ -97,7 +102,9 @@ class _Sizes:
         symbol, dim = let.attributes["size"], self.dim(let.args[0])
         if dim is None or not _not_negative(dim) or symbol in self.apart:
             self.known[let.args[0]] = Sym(symbol)
-            return let
+            if let.attributes.get("counted") or not is_count(let.args[0], self.makers):
+                return let
+            return Let(let.outs, let.primitive, let.args, {**let.attributes, "counted": True}, let.span)
         self.same[symbol] = dim
         out = Var(let.out.name, dim_value.type(dim=dim))
         self.env[let.out] = out

@@ -17,6 +17,7 @@ from metaphrase.late import dataclass, field
 
 from .lifetimes import Lifetimes, key_of, read_before_given
 from .nest import (
+    Bind,
     Buf,
     CallFn,
     Check,
@@ -30,6 +31,7 @@ from .nest import (
     Store,
     Swap,
     bound_inside,
+    index_symbols,
     loaded,
     touched,
     walk,
@@ -79,7 +81,7 @@ class Independence:
                 roles.private.add(buf)
             elif any(isinstance(s, (Grow, Swap)) and buf in touched(s) for s in inside):
                 return None
-            elif not divided(buf, loop, self.facts):
+            elif not divided(buf, loop, self.facts) and not (loop.kind == "par" and _is_placed(buf, inside)):
                 if self.counted(buf, inside, counting):
                     roles.counts.add(buf)
                     continue
@@ -119,6 +121,16 @@ class Independence:
         monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
         monoid = monoids.pop() if len(monoids) == 1 else None
         return monoid if monoid is not None and (MONOIDS[monoid].regroups or MONOIDS[monoid].exact) else None
+
+
+def _is_placed(buf: Buf, inside: list[Stmt]) -> bool:
+    """Whether all that iterations do with an array is to store into places that data name: where they may come in any
+    order, as in a loop of kind "par", no two of them name the same."""
+    named = {s.name for s in inside if isinstance(s, Bind)}
+    stores = [s for s in inside if buf in touched(s)]
+    return not any(load.buf is buf for s in inside for load in loaded(s)) and all(
+        isinstance(s, Store) and s.monoid is None and bool(index_symbols(s.index) & named) for s in stores
+    )
 
 
 __all__ = ["ATOMIC", "Independence", "Roles"]

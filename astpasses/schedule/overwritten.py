@@ -20,7 +20,25 @@ import numpy as np
 from metaphrase.core.dims import DimLike, Sym, product, symbols
 from metaphrase.core.facts import Facts
 
-from .nest import Axis, Buf, Const, E, Fn, If, Index, Load, Nest, Op, Stmt, Store, loaded, touched, used_inside, walk
+from .nest import (
+    Axis,
+    Bind,
+    Buf,
+    Const,
+    E,
+    Fn,
+    If,
+    Index,
+    Load,
+    Nest,
+    Op,
+    Stmt,
+    Store,
+    loaded,
+    touched,
+    used_inside,
+    walk,
+)
 from .rewrite import rename_expression, rename_statement
 from .target import Target
 
@@ -38,7 +56,7 @@ def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target) -> tuple[Stmt, ..
     block_now = list(block)
     users = _users(block)
     for k, stmt in enumerate(block_now):
-        filled = _filled(stmt) if isinstance(stmt, Nest) else None
+        filled = _filled(stmt) if isinstance(stmt, Nest) and _store(stmt) is not None else None
         if filled is not None and filled[0].space != "arg":
             behind = users[filled[0]][users[filled[0]].index(k) + 1 :]
             _set_first(stmt, k, block_now, behind, users, fn, target)
@@ -102,13 +120,17 @@ def _with_store(stmt: Stmt, store: Store) -> Stmt:
 
 
 def _filled(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
-    """The array that a statement fills a box of, or combines into each element of one, and does nothing else."""
-    axes, store = stmt.axes if isinstance(stmt, Nest) else (), _store(stmt)
-    if store is None or not store.buf.dims or combining != (store.monoid is not None):
+    """The array that a statement fills a box of, or combines into each element of one, and does nothing else but give
+    variables values."""
+    axes, body = (stmt.axes, stmt.body) if isinstance(stmt, Nest) else ((), (stmt,))
+    store = body[-1]
+    if not isinstance(store, Store) or not store.buf.dims or combining != (store.monoid is not None):
+        return None
+    if not all(isinstance(s, Bind) or isinstance(s, Store) and not s.buf.dims for s in body[:-1]):
         return None
     if isinstance(stmt, Nest) and stmt.first or any(axis.kind != "par" for axis in axes):
         return None
-    if any(load.buf is store.buf for load in loaded(store)):
+    if any(load.buf is store.buf for s in body for load in loaded(s)):
         return None
     extents = {axis.name: axis.extent for axis in axes}
     box: list[tuple[DimLike, DimLike]] = []

@@ -17,10 +17,10 @@ from .nest import Buf, E, For, LibraryCall, Load, Map, Stmt, loaded, walk
 from .rewrite import map_expression, map_statement
 
 
-def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Drop dims of temporaries that are indexed, everywhere, by one and the same loop."""
+def shrink(body: tuple[Stmt, ...], kept: frozenset[Buf] = frozenset()) -> tuple[Stmt, ...]:
+    """Drop dims of temporaries that are indexed, everywhere, by one and the same loop. `kept`: others see them."""
     indices: dict[Buf, list[Map]] = {}
-    fixed, arrays, facts = set[Buf](), set[Buf](), Facts()
+    fixed, arrays, facts = set(kept), set[Buf](), Facts()
     loops = {s.index: s for s in walk(body) if isinstance(s, For)}
     for loop in loops.values():
         facts.learn(loop.index, 0, loop.extent - 1)

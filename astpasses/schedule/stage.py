@@ -41,6 +41,7 @@ from .lower import lower
 from .nest import Fn, Program, Stmt
 from .outline import outline
 from .overwritten import without_overwritten
+from .perfect import perfect
 from .place import make_room, place
 from .promote import promote
 from .rename import name_indices, names_in_use
@@ -79,10 +80,11 @@ def _each(rule: Callable[[Fn, Target], tuple[Stmt, ...]]) -> Callable[[Program],
 
 
 PASSES: tuple[Pass, ...] = (
+    Pass("perfect", _each(perfect), "first: what fills an array in a loop overwrites it as a whole", fused=True),
     Pass(
         "overwritten",
         _each(without_overwritten),
-        "first: of a nest that is fused with others no part can be left out",
+        "early: of a nest that is fused with others no part can be left out",
         fused=True,
     ),
     Pass(

@@ -1,7 +1,8 @@
 """Places that wrap around the end of an array: loops without remainders inside, and the first and last rounds apart.
 
 In: perfect nests. Out: the same, where a nest that reads `x[(i + c) % n]` along an axis of n elements is three: most
-rounds need no remainder. Around an inner loop that is long a remainder costs nothing, and the loop stays whole. Example (`y = x - np.roll(x, 1)`):
+rounds need no remainder. Around an inner loop that is long a remainder costs nothing, and the loop stays whole. Example
+(`y = x - np.roll(x, 1)`):
 
     for i in range(n):                            for i in range(min(1, n)): y[i] = x[i] - x[(i - 1) % n]
         y[i] = x[i] - x[(i - 1) % n]     ->       for i in range(n - 1): y[i + 1] = x[i + 1] - x[i]

@@ -57,10 +57,12 @@ def out_of_bounds(here: Session, index: int, dim: int, axis: int) -> BaseExcepti
 
 @dataclass
 class Parsed:
-    """An index cut into one entry a dim: a slice, an integer or an index array; and where new axes go."""
+    """An index cut into one entry a dim: a slice, an integer or an index array; and where new axes go. `masked`: the
+    entries that its masks are."""
 
     entries: list[Any]
     new_axes: list[int]
+    masked: list[list[Any]]
 
     @property
     def advanced(self) -> list[int]:
@@ -90,6 +92,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
         items.append(Ellipsis)
     entries: list[Any] = []
     new_axes: list[int] = []
+    masked: list[list[Any]] = []
     for item in items:
         if item is Ellipsis:
             entries += [slice(None)] * (array.ndim - used)
@@ -98,10 +101,11 @@ def parse(array: StagedArray, index: Any) -> Parsed:
         elif isinstance(item, StagedArray) and item.dtype == bool:
             from .masks import positions
 
-            entries += positions(here, array, item, len(entries))
+            masked.append(positions(here, array, item, len(entries)))
+            entries += masked[-1]
         else:
             entries.append(item)
-    return Parsed(entries, new_axes)
+    return Parsed(entries, new_axes, masked)
 
 
 def _is_lone_bool(index: Any) -> bool:
@@ -296,7 +300,7 @@ def _advanced(array: StagedArray, parsed: Parsed) -> Advanced:
     entries = parsed.entries
     axes = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
     slices = [e if isinstance(e, slice) else slice(None) for e in entries]
-    base = basic(array, Parsed(slices, parsed.new_axes))
+    base = basic(array, Parsed(slices, parsed.new_axes, []))
     dims = broadcast_dims([dims_of(entries[k]) for k in axes])
     indices = tuple(spread(here, _positions(here, entries[k], array.type.dims[k], k), dims) for k in axes)
     picked = [k + sum(new <= k for new in parsed.new_axes) for k in axes]  # new axes are slices of size 1
@@ -378,7 +382,8 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
         shape = (*rest[: plan.target], *plan.dims, *rest[plan.target :])
         atom = _fit(here, value, shape, array.dtype)
         atom = _moved_back(here, atom, len(plan.dims), plan.target)
-        write_view(plan.base, here.emit(scatter, base, atom, *plan.indices, axes=plan.axes))
+        unique = [len(m) for m in parsed.masked] == [len(parsed.advanced)]  # a mask names no place twice
+        write_view(plan.base, here.emit(scatter, base, atom, *plan.indices, axes=plan.axes, unique=unique))
         return
     target = basic(array, parsed)
     if not target.ndim and isinstance(value, StagedArray) and value.ndim and not LONE_ELEMENTS:
