@@ -50,22 +50,27 @@ class Barriers:
         return self._before(*_arrays(stmt, True))
 
     def _before(self, reads: set[Buf], writes: set[Buf]) -> bool:
-        waits = bool(reads & self.writes or writes & (self.reads | self.writes))
-        if waits:
-            self.passed()
+        waits = self._meets(reads, writes)
         self.reads |= reads
         self.writes |= writes
         return waits
 
-    def enter(self) -> None:
-        """A loop that all do begins."""
+    def _meets(self, reads: set[Buf], writes: set[Buf]) -> bool:
+        """Whether they wait before arrays are read, and others stored into."""
+        waits = bool(reads & self.writes or writes & (self.reads | self.writes))
+        if waits:
+            self.passed()
+        return waits
+
+    def enter(self, stmt: Stmt) -> bool:
+        """A loop that all do begins: whether they wait before it, rather than in each round."""
+        waits = self._meets(*_arrays(stmt, True))
         self.entered.append(self.copy())
+        return waits
 
     def behind_round(self, stmt: Stmt) -> bool:
         """Whether they wait at the end of a round of it, which may be the last one, or not even the first."""
-        waits = bool(_arrays(stmt, True)[1])
-        if waits:
-            self.passed()
+        waits = self._meets(*_arrays(stmt, True))
         joined = self.joined(self.entered.pop())
         self.reads, self.writes = joined.reads, joined.writes
         return waits

@@ -229,7 +229,7 @@ class KernelWriter:
         """A loop that each thread runs, or all threads of a block together."""
         together = self.uniform and self.several
         if together:
-            self.barriers.enter()
+            self.sync(depth, self.barriers.enter(stmt))
         self.line(depth, head)
         self.block(depth + 1, body)
         if together:
@@ -290,7 +290,7 @@ class KernelWriter:
             self.at_a_time(depth, stmt.width, loops, body)
             return
         if self.uniform and self.several:
-            self.barriers.enter()
+            self.sync(depth, self.barriers.enter(stmt))
         self.divided(depth, loops, first, stride, "mp_at", body)
         if self.uniform and self.several:
             self.sync(depth + 1, self.barriers.behind_round(stmt))
@@ -391,7 +391,7 @@ class KernelWriter:
         limit = f"{stmt.counter} < {self.dim(stmt.limit)}" if stmt.limit is not None else ""
         together = self.uniform and self.several
         if together:
-            self.barriers.enter()
+            self.sync(depth, self.barriers.enter(stmt))
         if stmt.before or together:
             self.line(depth, f"for ({stmt.counter} = 0; {limit}; {stmt.counter}++) {{")
             self.block(depth + 1, stmt.before)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.nest import LibraryCall
+from metaphrase.astpasses.schedule.nest import LibraryCall, View
 from metaphrase.late import dataclass
 
 from .spell import c_name
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
 # In the texts: T_e is the element, PART and T_r its real type, t the letter of the library.
+PLAIN, TURNED = "c'N'", "c'T'"  # whether BLAS reads a matrix transposed
 _ELEMENT = "typedef ELEMENT T_e;\n"
 # For all element types.
 SIZES = """\
@@ -123,6 +124,44 @@ PRODUCT = Routine(
     c->blas_alone(1);
     int status = mp_share_large(c, T_part_of_product, buffers, sizes, (longest + sizes[8] - 1)/sizes[8]);
     c->blas_alone(0);
+    if (status) return status;
+""",
+)
+# A A', half of which is the other half: rows up to the diagonal, the longest first, and the columns that they are, too.
+SQUARE_PARTS = """\
+static __attribute__((noinline)) int T_part_of_square(mp_ctx* c, void** buffers, const i64* sizes, i64 part) {
+    static const PART one[] = {1, 0}, zero[] = {0, 0};
+    i64 m = sizes[0], ldc = sizes[3], first = ((m - 1)/sizes[5] - part)*sizes[5], rows = LA_MIN(sizes[5], m - first);
+    char ta = (char)sizes[4], tb = ta == 'N' ? 'T' : 'N', upper = 'U';
+    int k = (int)sizes[1], n = (int)rows, lda = (int)(sizes[2] + !sizes[2]), ld = (int)(ldc + !ldc);
+    const T_e *a = (const T_e*)buffers[0], *own = a + first*(ta == 'N' ? sizes[2] : 1);
+    T_e *out = (T_e*)buffers[1], *here = out + first*ldc;
+    if (first) mp_tgemm(c, tb, ta, (int)first, n, k, BY_VALUE one, (const PART*)a, lda, (const PART*)own, lda,
+                        BY_VALUE zero, (PART*)here, ld);
+    DIAGONAL
+    for (i64 j = 0; j < first; j++) for (i64 i = 0; i < rows; i++) out[j*ldc + first + i] = here[i*ldc + j];
+    for (i64 i = 0; i < rows; i++) for (i64 j = 0; j < i; j++) here[j*ldc + first + i] = here[i*ldc + first + j];
+    return 0;
+}
+"""
+_DIAGONAL = """\
+((void (*)(char*, char*, int*, int*, const PART*, const T_e*, int*, const PART*, T_e*, int*))c->blas[MP_tsyrk])(
+        &upper, &tb, &n, &k, one, own, &lda, zero, here + first, &ld);"""
+_COMPLEX_DIAGONAL = """\
+(void)upper;
+    mp_tgemm(c, tb, ta, n, n, k, BY_VALUE one, (const PART*)own, lda, (const PART*)own, lda, BY_VALUE zero,
+             (PART*)(here + first), ld);"""
+SQUARE = Routine(
+    "char ta, i64 m, i64 k, const void* a, i64 lda, void* out, i64 ldc",
+    "m | k | lda | ldc",
+    "m, k, m",
+    """\
+    void* buffers[] = {(void*)a, out};
+    i64 sizes[] = {m, k, lda, ldc, ta, LA_MAX(64, m >> 3)}, work = mp_times(mp_times(m, m), k);
+    int alone = c->blas_alone && work > 1 << 18; /* OpenBLAS has no threads for less */
+    if (alone) c->blas_alone(1);
+    int status = mp_share_large(c, T_part_of_square, buffers, sizes, (m + sizes[5] - 1)/sizes[5]);
+    if (alone) c->blas_alone(0);
     if (status) return status;
 """,
 )
@@ -385,6 +424,7 @@ def _body(body: str, dtype: np.dtype) -> str:
     letter = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}[name]
     size = f"__builtin_cabs{suffix}" if is_complex else f"__builtin_fabs{suffix}"
     for word, text in {
+        "DIAGONAL": _COMPLEX_DIAGONAL if is_complex else _DIAGONAL,
         "ABS(": size + "(",
         "LOG(": f"__builtin_log{suffix}(",
         "LEAST_WORK": "k_*k_ + 3*k_ + large" if is_complex else "4*k_*k_ + 7*k_ + large",
@@ -406,17 +446,28 @@ def product_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     """The product of two matrices: of each its rows or its columns are close."""
     (a, b), (out,) = stmt.reads, stmt.writes
     (m, k), n, dim = a.extents, b.extents[1], writer.printer.dim
+    dtype = out.buf.dtype
+    writer.routines["la_sizes"] = (SIZES, "")
+    if _is_square(a, b):
+        writer.routines[f"{c_name(dtype)}_la_square_parts"] = (_body(_ELEMENT + SQUARE_PARTS, dtype), "")
+        function, turned = _define(writer, "square", dtype, SQUARE), a.strides[1] != 1
+        sizes = [dim(m), dim(k), writer.address(a), dim(a.strides[turned]), writer.address(out), dim(out.strides[0])]
+        return f"{function}({', '.join(['c', str(stmt.site), TURNED if turned else PLAIN, *sizes])})"
     letters, operands = [], []
     for view in (b, a):
         rows, columns = view.strides
-        letters.append("c'N'" if columns == 1 else "c'T'")
+        letters.append(PLAIN if columns == 1 else TURNED)
         operands += [writer.address(view), dim(rows if columns == 1 else columns)]
     operands += [writer.address(out), dim(out.strides[0])]
-    dtype = out.buf.dtype
-    writer.routines["la_sizes"] = (SIZES, "")
     writer.routines[f"{c_name(dtype)}_la_parts"] = (_body(_ELEMENT + PRODUCT_PARTS, dtype), "")
     function = _define(writer, "product", dtype, PRODUCT)
     return f"{function}({', '.join(['c', str(stmt.site), *letters, *map(dim, (n, m, k)), *operands])})"
+
+
+def _is_square(a: View, b: View) -> bool:
+    """Whether the second matrix is the first one transposed."""
+    turned = (b.index, b.extents[::-1], b.strides[::-1])
+    return a.buf is b.buf and (a.index, a.extents, a.strides) == turned and 1 in a.strides
 
 
 def lapack_call(writer: FunctionWriter, stmt: LibraryCall) -> str:

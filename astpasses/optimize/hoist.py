@@ -10,20 +10,21 @@ counts of what does not change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from metaphrase.core.facts import Facts
 from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.native import Gather, Move
+from metaphrase.core.native import Gather, Move, Put
 from metaphrase.core.scalars import FREE
 
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
 NO_FACTS = Facts()
+PLACES = ("nonzero", "argsort", "iota")  # whose results lie inside of what they are made of
 
 
 def hoist(function: Function) -> Function:
@@ -43,10 +44,11 @@ def _loop(let: Let) -> tuple[list[Let], Let]:
     """The Lets that leave the loop, and the loop without them."""
     loop = Loop.of(let)
     moved: list[Let] = []
-    body, from_body = _without_invariants(loop.body, loop.args.consts, moved)
+    runs = loop.condition is None and loop.length is not None and NO_FACTS.less(0, loop.length)
+    body, from_body = _without_invariants(loop.body, loop.args.consts, moved, runs)
     condition, from_condition = loop.condition, dict[Var, Var]()
     if condition is not None:
-        condition, from_condition = _without_invariants(condition, loop.args.consts, moved)
+        condition, from_condition = _without_invariants(condition, loop.args.consts, moved, True)
     copies = {**from_body, **from_condition}
     if not copies:
         return [], let
@@ -59,11 +61,13 @@ def _loop(let: Let) -> tuple[list[Let], Let]:
     return moved, new.let()
 
 
-def _without_invariants(step: Step, consts: tuple[Atom, ...], moved: list[Let]) -> tuple[Step, dict[Var, Var]]:
+def _without_invariants(
+    step: Step, consts: tuple[Atom, ...], moved: list[Let], runs: bool
+) -> tuple[Step, dict[Var, Var]]:
     """The region without its invariants that are worth it; those of them that the rest still reads, with
     their copies outside."""
     env: dict[Var, Atom] = dict(zip(step.params.consts, consts))
-    leaving = _worth_moving(step, _invariant(step))
+    leaving = _worth_moving(step, _invariant(step, runs))
     if not leaving:
         return step, {}
     rest = []
@@ -80,9 +84,9 @@ def _without_invariants(step: Step, consts: tuple[Atom, ...], moved: list[Let]) 
     return step.changed(rest), {v: outside for v, outside in copies.items() if v in read}
 
 
-def _invariant(step: Step) -> dict[Var, Let]:
+def _invariant(step: Step, runs: bool) -> dict[Var, Let]:
     """What may be computed outside of the loop: of constants alone, by operations that can't fail, or not unless a
-    check before them fails: that may never be asked."""
+    check before them fails: that may never be asked. `runs`: the loop has an iteration, for sure."""
     guarded = False
     bound = {symbol for let in step.lets for symbol in let.own_symbols()}
     outside: set[Atom] = set(step.params.consts)
@@ -93,13 +97,27 @@ def _invariant(step: Step) -> dict[Var, Let]:
             continue
         if let.own_symbols() and not (let.primitive.name == "as_dim" and is_count(let.args[0], found)):
             continue
-        if guarded and needs_a_check(let) or _may_have_no_size(let):
+        if guarded and (needs_a_check(let) or let.primitive.stores) or _may_have_no_size(let):
+            continue
+        if not runs and _may_be_outside(let, found):
             continue
         if all(isinstance(a, Literal) or a in outside for a in let.args):
             found.update((v, let) for v in let.outs)
             outside.update(let.outs)
             bound -= let.own_symbols()
     return found
+
+
+def _may_be_outside(let: Let, found: Mapping[Var, Let]) -> bool:
+    """Whether an operation takes from places, or stores into some, that are data. In a derivative the check of them may
+    be the value's, in a loop that has no iteration if this one has none."""
+    native = let.primitive.native
+    if not isinstance(native, (Gather, Put)) or native.kind.endswith("slice"):
+        return False
+    return any(
+        isinstance(a, Var) and not (a in found and found[a].primitive.name in PLACES)
+        for a in let.args[1 if isinstance(native, Gather) else 2 :]
+    )
 
 
 def _may_have_no_size(let: Let) -> bool:

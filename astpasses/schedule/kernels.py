@@ -29,6 +29,7 @@ from metaphrase.core.facts import Facts
 from .ahead import started_ahead
 from .apart import taken_apart
 from .atomics import in_any_order
+from .block_waves import block_wave, wave_of_block
 from .independence import Independence
 from .joined_kernels import joined
 from .launches import Region, launches
@@ -66,7 +67,7 @@ from .nest import (
 )
 from .partial_sums import sums_of_few, whole_sum
 from .pending import gives, meet, put, with_numbers, without_unread
-from .place import near
+from .place import divided, near
 from .rewrite import rename_statement, with_parts
 from .scans import Scan, long_scan, scan_of
 from .scatters import scattered
@@ -74,6 +75,7 @@ from .shapes import Own, Shape
 from .swaps import can_be_one_blocks, in_place_again
 from .tiles import along_memory, tiled
 from .warps import by_warps
+from .waves import Wave
 from .wide import wide
 
 ON_HOST = frozenset("lt le gt ge eq ne and or not add sub mul max min".split())
@@ -135,6 +137,7 @@ class _Division:
         self.given = Counter(name for s in walk(fn.body) for name in gives(s))
         self.shapes: dict[For, Shape | None] = {}
         self.scans: dict[For, Scan | None] = {}
+        self.waves: dict[For, Wave | None] = {}
 
     # --- the host ---------------------------------------------------------------------------------
 
@@ -258,6 +261,8 @@ class _Division:
                 rows.append(shape.nest(shape.body, "block", partials=partials, private=private))
             elif isinstance(stmt, For) and not stmt.on and (scan := self.scan(stmt)) is not None:
                 rows.append(scan.in_block())
+            elif isinstance(stmt, For) and not stmt.on and (wave := self.wave(stmt)) is not None:
+                rows += block_wave(self, wave)
             elif stmt.blocks and not (isinstance(stmt, For) and stmt.on):
                 rows.append(stmt.with_blocks(tuple(map(self.in_block, stmt.blocks))))
             else:
@@ -283,6 +288,12 @@ class _Division:
         if loop not in self.scans:
             self.scans[loop] = scan_of(self, loop)
         return self.scans[loop]
+
+    def wave(self, loop: For) -> Wave | None:
+        """A loop whose rounds the threads of a block can do as a wave."""
+        if loop not in self.waves:
+            self.waves[loop] = wave_of_block(self, loop)
+        return self.waves[loop]
 
     # --- the grid ---------------------------------------------------------------------------------
 
@@ -407,7 +418,7 @@ class _Division:
 
     def _long(self, block: Iterable[Stmt]) -> Iterator[For]:
         for stmt in block:
-            if isinstance(stmt, For) and (self.shape(stmt) is not None or self.scan(stmt) is not None):
+            if isinstance(stmt, For) and any(way(stmt) is not None for way in (self.shape, self.scan, self.wave)):
                 if not isinstance(stmt.extent, int) or stmt.extent >= self.target.block_from:
                     yield stmt
                     continue
@@ -426,7 +437,7 @@ class _Division:
         room = near(fixed, self.target.shared_bytes // 2 if together else self.target.stack_bytes)
         swapped = {buf for s in walk(shape.body) if isinstance(s, Swap) for buf in touched(s)}
         inner = bound_inside(shape.loops[0])
-        rest = [buf for buf in fixed if buf not in room]
+        rest = [buf for buf in fixed if buf not in room and not all(divided(buf, l, self.facts) for l in shape.loops)]
         if any(buf in swapped or buf.dynamic or inner & _symbols(buf.dims) for buf in rest):
             return None
         extents = tuple(loop.extent for loop in shape.loops)

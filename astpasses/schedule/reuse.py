@@ -17,16 +17,17 @@ from collections.abc import Iterator
 
 from metaphrase.core.dims import Sym
 
-from .nest import Buf, Fn, For, Map, Stmt, Store, Swap, loaded, touched, used_inside, walk
+from .nest import Buf, Fn, For, LibraryCall, Map, Stmt, Store, loaded, touched, used_inside, walk
 from .rewrite import with_storages
 from .target import Target
 
 
 def reuse(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such arrays as one."""
-    swapped = {buf for stmt in walk(fn.body) if isinstance(stmt, Swap) for buf in touched(stmt)}
+    plain = (Store, LibraryCall)
+    handed = {buf for stmt in walk(fn.body) if not isinstance(stmt, plain) for buf in touched(stmt)}
     given = {buf for buf in fn.bufs if buf.space != "out"}
-    return _in_block(fn.body, _mentions(fn.body), swapped | given)
+    return _in_block(fn.body, _mentions(fn.body), handed | given)
 
 
 def _in_block(block: tuple[Stmt, ...], everywhere: Counter[Buf], fixed: set[Buf]) -> tuple[Stmt, ...]:

@@ -44,6 +44,7 @@ from .nest import (
 from .place import accesses_of, near
 from .rewrite import map_expression, map_statement, rebound, rename_statement, with_storages
 from .target import Target
+from .waves import waiting
 
 
 def may_be_rounds(stmt: Stmt) -> bool:
@@ -52,9 +53,12 @@ def may_be_rounds(stmt: Stmt) -> bool:
 
 
 def _is_sweep(stmt: Stmt) -> TypeGuard[For]:
-    """Whether a loop runs over elements: a parallel one, or one of the user's that stores where its index says."""
+    """Whether a loop runs over elements: a parallel one, or one of the user's that stores where its index says, unless
+    parallel ones stand in it."""
     if not isinstance(stmt, For) or stmt.kind == "par":
         return isinstance(stmt, For)
+    if any(isinstance(s, For) and s.kind == "par" for s in walk(stmt.body)):
+        return False
     stores = [s for s in walk(stmt.body) if isinstance(s, Store) and s.buf.dims]
     return stmt.kind == "seq" and bool(stores) and all(stmt.index in index_symbols(s.index) for s in stores)
 
@@ -275,7 +279,11 @@ class Run:
         if all(isinstance(n, int) and n <= self.target.of_a_block for n in numbers):
             return True
         body = tuple(s for m in self.members for s in self.of_block(m, Sym(self.here), 1)[0])
-        return not any(map(may_be_rounds, walk(self.turned(replace(self.fn, body=body), self.target))))
+        near = replace(self.target, together=self.target.warp, vector_from=self.target.block_from)
+        return all(  # or they wait for one another, as a block's threads do
+            not may_be_rounds(s) or isinstance(s, For) and waiting(s, near) is not None
+            for s in walk(self.turned(replace(self.fn, body=body), self.target))
+        )
 
     def in_variables(self, body: list[Stmt], here: DimLike) -> list[Stmt]:
         """What is done with an element, the arrays that it has one number of in variables meanwhile."""
@@ -326,7 +334,8 @@ class Run:
         if not member.around:
             return made, []
         bound = [s.binds for s in member.around if s.binds is not None]
-        wanted = any(self.lifetimes.wanted_behind(name, loop) for name in (*bound, *(b.name for b in member.variables)))
+        given = (*(s.binds for s in member.around if not isinstance(s, For)), *(b.name for b in member.variables))
+        wanted = any(self.lifetimes.wanted_behind(name, loop) for name in given if name is not None)
         before, _ = read_before_given((loop,))
         own = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if wanted or b.name in before}
         renamed = {b.name: variable.name for b, variable in own.items()}

@@ -115,7 +115,7 @@ def waiting(loop: For, target: Target) -> Wave | None:
         return None
     wave = Wave(loop, loop.body[:first], inside, loop.body[first + 1 :])
     statements = list(walk(loop.body))
-    simple = all(map(_is_simple, statements)) and all(s.parts is None for s in statements if isinstance(s, For))
+    simple = all(_is_simple(s, target) and not (isinstance(s, For) and s.parts) for s in statements)
     few = len(list(walk(inside.body))) <= 4 * target.together
     sums = all(s.kind == "red" and not any(x.blocks for x in s.body) for s in walk(inside.body) if isinstance(s, For))
     return wave if simple and few and sums and inside.kind == "seq" and _waits(inside) else None
@@ -131,11 +131,11 @@ def _symbols_of_places(stmt: Stmt) -> frozenset[str]:
     return other_symbols(stmt).union(*map(place_symbols, stmt.expressions))
 
 
-def _is_simple(stmt: Stmt) -> bool:
-    """Whether it stores, loops, or chooses what a variable is."""
-    if isinstance(stmt, If):
+def _is_simple(stmt: Stmt, target: Target) -> bool:
+    """Whether it stores, loops, or chooses what a variable is; threads may have branches."""
+    if isinstance(stmt, If) and not target.threads:
         return not any(access.buf.dims for s in walk(stmt.blocks[0] + stmt.blocks[1]) for access in s.accesses)
-    return isinstance(stmt, (Store, Bind, For))
+    return isinstance(stmt, (Store, Bind, For, If))
 
 
 def _is_short(extent: DimLike, limit: int) -> bool:
@@ -225,6 +225,19 @@ class _Meetings:
             self.between(inside + behind, before, rounds) or self.between(behind, inside, rounds)
             for rounds in range(1, self.together)
         )
+
+
+def far_apart(wave: Wave, facts: Facts, names: Callable[[str], str], rounds: int) -> bool:
+    """Whether rounds of which one comes so many behind the other, or more, have nothing to do with each other."""
+    meetings, more = _Meetings(wave, facts, rounds), names("far")
+    facts.learn(more, rounds, None)
+    places = _places(wave.loop.body)
+    return not any(
+        a.buf is b.buf and (a.write or b.write) and not disjoint(a.index, index, facts, meetings.own)
+        for b in places
+        for index in [rename_index(b.index, {wave.loop.index: Sym(wave.loop.index) + Sym(more)})]
+        for a in places
+    )
 
 
 def _places(block: Iterable[Stmt]) -> list[Access]:
@@ -355,4 +368,4 @@ class _Writing:
         return [with_storages(rebound(rename_statement(s, here), loops | own), storages) for s in block]
 
 
-__all__ = ["Wave", "in_waves", "wave_of", "waiting"]
+__all__ = ["Wave", "far_apart", "in_waves", "wave_of", "waiting"]

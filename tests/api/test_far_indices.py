@@ -90,9 +90,35 @@ def added_after_a_test(x, k, n):
     return y.sum()
 
 
+def into_zeros(x, k, n):
+    total = 0.0
+    for i in range(n):
+        y = np.zeros(6)
+        y[k] = x[0]
+        total += np.sum(np.cos(y)) * i
+    return total
+
+
+def into_a_copy(x, k, n):
+    total, i = 0.0, 0
+    while i < n:
+        y = x * 2
+        y[[k, 0]] = x[1]
+        total += np.sum(np.cos(y)) * i
+        i += 1
+    return total
+
+
+def of_a_part_before(x, k, n):
+    total, part = 0.0, x[k : k + 3]
+    for i in range(n):
+        total += np.sum(part[[1, 2]]) * i
+    return total
+
+
 FUNCTIONS = (
     *(same_element, moving_element, asked_by_a_while, two_elements, on_a_branch, of_a_part, a_row),
-    *(added_to, added_in_two_loops, added_after_a_test),
+    *(added_to, added_in_two_loops, added_after_a_test, into_zeros, into_a_copy, of_a_part_before),
 )
 CALLS = [(k, n) for k in (1, FAR, -FAR) for n in (0, 1, 2, 3)]
 

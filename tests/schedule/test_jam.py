@@ -88,3 +88,32 @@ def test_values(function):
 def test_which_loops_go_together(function):
     text = mp.source(function, "f64[n,m]", "f64[m,p]", stage="loops")
     assert ("// (4))):" in text) == (function in JAMMED), text
+
+
+SUMS = {
+    "products": lambda a, v: a @ v,
+    "with ends": lambda a, v: np.sqrt((a * v).sum(1) ** 2 + 1) / (1 + a[:, 0] ** 2),
+    "extremes": lambda a, v: (a - v).max(axis=1),
+    "of parts": lambda a, v: a[:, 1:] @ v[1:],
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_rows_that_are_added_up(name):
+    """Rows that are equal have equal sums, however many are done together."""
+    f = SUMS[name]
+    jitted = mp.jit(f)
+    for n, m in ((1, 90), (3, 100), (7, 100), (64, 100), (1001, 300)):
+        a, v = random.normal(size=(n, m)), random.normal(size=m)
+        np.testing.assert_allclose(jitted(a, v), f(a, v), rtol=1e-11, atol=1e-12)
+        same = jitted(np.repeat(a[:1], n, 0), v)
+        assert (same == same[0]).all()
+
+
+def test_sums_of_rows_go_together():
+    text = mp.source(SUMS["products"], "f64[1000, 100]", "f64[100]", stage="loops")
+    assert "total_4 = total_4 + " in text, text
+    for other in ("f64[1000, 5000]", "f64[1000, 3]"):  # long rows have several sums each, and short ones are no loop
+        m = other[:-1].split()[1]
+        text = mp.source(SUMS["products"], other, f"f64[{m}]", stage="loops")
+        assert "total_4 = total_4 + " not in text, text
