@@ -29,6 +29,12 @@ class NoOrder(CoreTypeError):
     remedy = "compare their real parts or absolute values"
 
 
+class WrongKind(CoreTypeError):
+    """Operands of a dtype for which an operation is not defined."""
+
+    remedy = "convert the operands with .astype(...)"
+
+
 def require(condition: bool, message: str | Callable[[], str]) -> None:
     """Raise CoreTypeError(message) unless `condition`. A message that shows types is a function: to print
     them takes longer than to compare them, and nearly always nobody reads it."""
@@ -122,7 +128,8 @@ def elementwise(
 def _kind(description: str, accepts: Callable[[np.dtype], bool]) -> Callable[..., Array]:
     def rule(*types: Array, **attributes: Any) -> Array:
         type_ = same_type(*types)
-        require(accepts(type_.dtype), lambda: f"needs {description}, got {type_}")
+        if not accepts(type_.dtype):
+            raise WrongKind(f"needs {description}, got {type_}")
         return type_
 
     return rule

@@ -259,6 +259,8 @@ def round_(a: Operand, decimals: int = 0) -> Atom:
         )
     if x.type.dtype.kind == "c":
         return parts.complex_(round_(parts.real(x), decimals), round_(parts.imag(x), decimals))
+    if x.type.dtype.kind == "b" and decimals != 0:
+        raise DTypeError("np.round of bools to decimals", remedy="convert them with .astype first", code="dtype")
     (x,) = operands_of(np.rint, x)
     if decimals == 0:
         return rint(x)

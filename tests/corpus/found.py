@@ -220,6 +220,18 @@ def cast_to_its_own_type(x):
     return x, y, z, np.float64(np.float64(x)) is x
 
 
+def not_for_bools(p):
+    """NumPy has no differences of bools, nor signs, nor decimals."""
+    said = []
+    for f in (np.sign, np.ptp, lambda p: np.cross(p, p), lambda p: np.round(p, 1)):
+        try:
+            f(p)
+            said.append(0)
+        except TypeError:
+            said.append(1)
+    return said, np.round(p), np.round(p, 0)
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -279,4 +291,5 @@ CASES = [
     (repeated_so_often, (np.arange(3.0), -2)),
     (places_of_a_grid, (2, 3)),
     (places_of_a_grid, (-2, 3)),
+    (not_for_bools, (np.array([True, False, True]),)),
 ]
