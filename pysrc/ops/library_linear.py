@@ -17,7 +17,8 @@ import numpy as np
 from ..core.dims import fresh_symbol
 from ..core.ir import Atom, Var
 from ..core.types import i64
-from ..source import ShapeError, UnsupportedError
+from ..exceptions import exception_name
+from ..source import DTypeError, ShapeError, UnsupportedError
 from . import determinants
 from . import linear_algebra as linear
 from .arithmetic import div, mul
@@ -51,33 +52,38 @@ from .promotion import (
 from .reduce import reduce_all
 
 
+class MatrixError(ShapeError, np.linalg.LinAlgError):
+    """Arrays that are no matrices, or none that fit."""
+
+
+_SQUARE = "Last 2 dimensions of the array must be square"
+
+
 def _result(name: str, *parts: Any) -> Any:
     """NumPy's named tuple of this name."""
     return getattr(np.linalg._linalg, name)(*parts)
 
 
-def matrices(a: Operand, what: str, square: bool = False) -> Atom:
-    """a as stacks of matrices in a dtype that LAPACK has."""
+def matrices(a: Operand, what: str, square: bool = False, lapack: bool = True) -> Atom:
+    """a as stacks of matrices, in a dtype that LAPACK has if `lapack`."""
     x = lift(a)
     if x.type.ndim < 2:
-        raise ShapeError(
-            f"numpy.linalg.{what} takes matrices, got an array of {x.type.ndim} dimensions",
-            remedy="give it an array of at least two dimensions",
-            code="product",
-        )
-    if x.type.dtype == np.float16:
-        raise UnsupportedError(
-            f"numpy.linalg.{what} has no float16", remedy="convert it to float32 first", code="dtype"
-        )
+        message = f"{x.type.ndim}-dimensional array given. Array must be at least two-dimensional"
+        raise MatrixError(message, remedy=f"give numpy.linalg.{what} matrices", code="product")
     m, n = x.type.dims[-2:]
     if square and isinstance(m - n, int) and m != n:
-        raise ShapeError(
-            f"numpy.linalg.{what} takes square matrices, got {m} rows and {n} columns",
-            remedy="give it as many rows as columns",
-            code="product",
-        )
+        remedy = f"give numpy.linalg.{what} as many rows as columns, not {m} and {n}"
+        raise MatrixError(_SQUARE, remedy=remedy, code="product")
     if square and m != n:
-        x = sized(x, x.type.ndim - 1, m, "Last 2 dimensions of the array must be square: {} and {}")
+        x = sized(x, x.type.ndim - 1, m, _SQUARE, exception=exception_name(np.linalg.LinAlgError))
+    return in_lapack(x) if lapack else x
+
+
+def in_lapack(x: Atom) -> Atom:
+    """x in a dtype that LAPACK has."""
+    if x.type.dtype == np.float16:
+        message = "array type float16 is unsupported in linalg"
+        raise DTypeError(message, remedy="convert it to float32 first", code="dtype")
     return to_dtype(x, inexact_dtype(x.type.dtype))
 
 
@@ -92,7 +98,7 @@ def required(failed: Atom, message: str) -> None:
 def solve(a: Operand, b: Operand) -> Atom:
     """A one-dimensional b is one right side; else its last two axes are matrices (NumPy 2)."""
     matrix, side = matrices(a, "solve", True), lift(b)
-    matrix, side = promote(matrix, to_dtype(side, inexact_dtype(side.type.dtype)))
+    matrix, side = promote(matrix, in_lapack(side))
     vector = side.type.ndim == 1
     side = expand_dims(side, 1) if vector else side
     rows, given = matrix.type.dims[-1], side.type.dims[-2]
@@ -120,8 +126,7 @@ def inv(a: Operand) -> Atom:
 
 
 def matrix_power(a: Operand, n: int) -> Atom:
-    matrices(a, "matrix_power", True)
-    return positive_power(a, n) if n >= 0 else positive_power(inv(a), -n)
+    return positive_power(matrices(a, "matrix_power", True, False), n) if n >= 0 else positive_power(inv(a), -n)
 
 
 def tensorinv(a: Operand, ind: int = 2) -> Atom:
@@ -276,13 +281,16 @@ def pinv(a: Operand, rcond: Any = None, hermitian: bool = False, *, rtol: Any = 
 
 def lstsq(a: Operand, b: Operand, rcond: Any = None) -> Any:
     """By singular values: solution, residuals (none where the rank is not full), rank, singular values."""
-    x, side = matrices(a, "lstsq"), lift(b)
-    x, side = promote(x, to_dtype(side, inexact_dtype(side.type.dtype)))
-    if x.type.ndim != 2 or side.type.ndim not in (1, 2):
-        raise ShapeError("numpy.linalg.lstsq takes a matrix and one or more right sides", code="product")
-    m, n = (_known(d, "lstsq") for d in x.type.dims)
+    x, side = lift(a), lift(b)
     vector = side.type.ndim == 1
     columns = expand_dims(side, 1) if vector else side
+    for ndim in (x.type.ndim, columns.type.ndim):
+        if ndim != 2:
+            raise MatrixError(f"{ndim}-dimensional array given. Array must be two-dimensional", code="product")
+    if surely_differ(x.type.dims[0], columns.type.dims[0]):
+        raise MatrixError("Incompatible dimensions", remedy="give them equally many rows", code="product")
+    x, columns = promote(in_lapack(x), in_lapack(columns))
+    m, n = (_known(d, "lstsq") for d in x.type.dims)
     u, s, vh = svd(x, full_matrices=False)
     share = _epsilon(x) * max(m, n) if rcond is None or rcond == -1 else rcond
     large = gt(s, _cutoff(s, share))

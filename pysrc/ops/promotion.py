@@ -177,7 +177,14 @@ def surely_differ(a: DimLike, b: DimLike) -> bool:
     return isinstance(difference, int) and difference != 0
 
 
-def sized(x: Atom, axis: int, size: DimLike, message: str = "", shown: DimLike | None = None) -> Atom:
+def sized(
+    x: Atom,
+    axis: int,
+    size: DimLike,
+    message: str = "sizes {} and {} differ",
+    shown: DimLike | None = None,
+    exception: str = "ValueError",
+) -> Atom:
     """x, whose dim `axis` is `size`: by proof, else by a check at run time, whose message may show another size.
     Callers refuse what differs."""
     have = x.type.dims[axis]
@@ -185,7 +192,7 @@ def sized(x: Atom, axis: int, size: DimLike, message: str = "", shown: DimLike |
         return x
     if not Facts().equal(have, size):
         a, b, other = (scalar_dim(d, i64) for d in (have, size, size if shown is None else shown))
-        check(eq(a, b), a, other, exception="ValueError", message=message or "sizes {} and {} differ")
+        check(eq(a, b), *(a, other)[: message.count("{}")], exception=exception, message=message)
     rank = x.type.ndim
     return slice_region(
         x,

@@ -232,6 +232,46 @@ def not_for_bools(p):
     return said, np.round(p), np.round(p, 0)
 
 
+def not_for_halves(h):
+    said = []
+    a = np.outer(h, h)
+    for f in (lambda h: np.polyfit(h, h, 1), lambda h: np.linalg.det(a), lambda h: np.linalg.solve(np.eye(3), h)):
+        try:
+            f(h)
+        except TypeError as error:
+            said.append(str(error))
+    return said
+
+
+def not_for_such_matrices(a, b):
+    said = []
+    for f in (np.linalg.det, np.linalg.inv, np.linalg.cholesky, np.linalg.eigh, np.linalg.eig):
+        try:
+            f(a)
+        except np.linalg.LinAlgError as error:
+            said.append(str(error))
+    for rows in (a, b):
+        try:
+            np.linalg.lstsq(rows, b)
+        except np.linalg.LinAlgError as error:
+            said.append(str(error))
+    return said
+
+
+def square_for_some_masks(v):
+    some = v[v > 0]
+    try:
+        return np.linalg.det(np.stack([some, some * some], axis=1))
+    except np.linalg.LinAlgError as error:
+        assert str(error) == "Last 2 dimensions of the array must be square"
+        return -1.0
+
+
+def square_or_not(v):
+    some = v[v > 0]
+    return np.linalg.det(np.stack([some, some * some], axis=1))
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -292,4 +332,11 @@ CASES = [
     (places_of_a_grid, (2, 3)),
     (places_of_a_grid, (-2, 3)),
     (not_for_bools, (np.array([True, False, True]),)),
+    (not_for_halves, (np.arange(3, dtype=np.float16),)),
+    (not_for_such_matrices, (np.ones((2, 3)), np.ones(3))),
+    (not_for_such_matrices, (np.ones((0, 3)), np.ones(3))),
+    (square_for_some_masks, (_V,)),
+    (square_for_some_masks, (_V - 1,)),
+    (square_or_not, (_V,)),
+    (square_or_not, (_V - 1,)),
 ]

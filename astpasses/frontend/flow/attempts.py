@@ -177,7 +177,7 @@ def under_way(here: Session, classes: Callable[[], Any] | None) -> Iterator[None
     except SourceError as error:
         if not mine.catches(type(error)):
             raise
-        plain = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        plain: Any = next(kind for kind in type(error).__mro__ if not issubclass(kind, SourceError))
         raise made_exception(plain, error.message) from None  # as Python's own, without our remedy
     finally:
         here.attempts.pop()
