@@ -172,6 +172,10 @@ class ShapeError(SourceError, ValueError):
     """Shapes that do not fit."""
 
 
+class OutOfBounds(SourceError, IndexError):
+    """An index known to be out of range."""
+
+
 class DTypeError(SourceError, TypeError):
     """A dtype, or a kind of value, where another is needed."""
 

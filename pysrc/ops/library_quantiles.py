@@ -16,7 +16,7 @@ from ..core.build import at_least, known_facts, literal
 from ..core.dims import DimLike, floordiv, product
 from ..core.ir import Atom
 from ..core.types import i64, is_half
-from ..source import DTypeError, UnsupportedError
+from ..source import DTypeError, OutOfBounds, UnsupportedError
 from . import sorting
 from .arithmetic import add, max_, min_, mul, sub
 from .compare import and_, ge, select
@@ -80,11 +80,8 @@ def quantile(
     low, high = (place, place) if whole else (floor(place), ceil(place))
     if picks and not whole:
         low = high = rint(place) if method == "nearest" else low if method == "lower" else high
-    if missing is None:
-        not_empty(rows, (last,), "a quantile needs elements")
-    elif not known_facts().less(0, count):  # there may be none: then the quantile is the NaN behind them
-        rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype), (*front, 1))], axis=last)
-        low, high = (ufunc(np.maximum, p, like(p, 0)) for p in (low, high))
+    message = f"index {0 if missing is None else -1} is out of bounds for axis 0 with size 0"
+    not_empty(rows, (last,), message, "a quantile needs elements: test the size first", OutOfBounds)
     ranks = [moveaxis_back(x, share.type.ndim) for x in _ranks(rows, [low] if picks else [low, high])]
     below, above = ranks[0], ranks[-1]
     y = below

@@ -18,7 +18,7 @@ from ..core.dims import dim_min, product
 from ..core.ir import Atom
 from ..core.primitive import Primitive
 from ..core.types import i64, is_half
-from ..source import DTypeError, ShapeError, UnsupportedError
+from ..source import DTypeError, ShapeError, SourceError, UnsupportedError
 from . import reduce, scan
 from .arithmetic import abs_ as absolute
 from .arithmetic import add, div, integer_pow, max_, mul, sub
@@ -146,14 +146,15 @@ def _complex_position(x: Atom, axes: tuple, extreme: Primitive) -> Atom:
     return reduce.argmax(here, axes=axes)
 
 
-def not_empty(x: Atom, axes: tuple, message: str, remedy: str = "") -> None:
+def not_empty(x: Atom, axes: tuple, message: str, remedy: str = "", error: type[SourceError] = ShapeError) -> None:
     """Refuse what has no elements along `axes`; where a size is only known at run time, check it there."""
     for size in (x.type.dims[k] for k in axes):
         if isinstance(size, int):
             if size == 0:
-                raise ShapeError(message, remedy=remedy, code="empty")
+                raise error(message, remedy=remedy, code="empty")
         elif not known_facts().less(0, size):
-            check(gt(scalar_dim(size, i64), literal(0)), exception="ValueError", message=message)
+            kind = "IndexError" if issubclass(error, IndexError) else "ValueError"
+            check(gt(scalar_dim(size, i64), literal(0)), exception=kind, message=message)
 
 
 def _started(x: Atom, axes: tuple, initial: Any) -> Atom:

@@ -272,6 +272,21 @@ def square_or_not(v):
     return np.linalg.det(np.stack([some, some * some], axis=1))
 
 
+def quantiles_of_nothing(a):
+    found = []
+    for f in (np.percentile, np.quantile, np.nanpercentile, np.nanquantile):
+        for x in (a, a.astype(int)):
+            try:
+                found.append(f(x, 0.5, axis=0))
+            except IndexError:
+                found.append(-1.0)
+    return found
+
+
+def percentile_of_some(v, x):
+    return np.percentile(v[v > x], 50.0)
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -339,4 +354,8 @@ CASES = [
     (square_for_some_masks, (_V - 1,)),
     (square_or_not, (_V,)),
     (square_or_not, (_V - 1,)),
+    (quantiles_of_nothing, (np.zeros((0, 4)),)),
+    (quantiles_of_nothing, (np.ones((2, 4)),)),
+    (percentile_of_some, (_V, 0.0)),
+    (percentile_of_some, (_V, 9.0)),
 ]

@@ -71,8 +71,11 @@ def nanquantile(
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
     rows, rest, kept = _lines(a, axis)
     if rows.dtype.kind != "f":
-        return np.quantile(a, q, axis, keepdims=keepdims)
-    if not session().facts.less(0, rows.type.dims[-1]):  # there may be none: then the NaN behind them is the quantile
+        if surely:
+            return np.quantile(a, q, axis, keepdims=keepdims)
+        rows = rows.astype(float)
+    if not surely:  # there may be none: then the NaN behind them is the quantile
+    surely = session().facts.less(0, rows.type.dims[-1])
         rows = np.concatenate([rows, np.full((*rest, 1), np.nan, rows.dtype)], axis=-1)
     ordered = np.sort(rows, axis=-1)
     count = np.sum(~np.isnan(rows), axis=-1)

@@ -21,7 +21,7 @@ from metaphrase.ops.compare import and_, ge, lt, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.indexing import gather, scatter
 from metaphrase.ops.shape import permute, reshape
-from metaphrase.source import SourceError, UnsupportedError
+from metaphrase.source import OutOfBounds, UnsupportedError
 
 from ..staging.journal import BoxLocation
 from ..staging.knowledge import narrowed_inside
@@ -34,10 +34,6 @@ from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, is_range, operand, spread
 from .python_numbers import LONE_ELEMENTS, held
 from .slices import resolve_slice, spaced, unknown_step
-
-
-class OutOfBounds(SourceError, IndexError):
-    """An index known to be out of range."""
 
 
 def out_of_bounds(here: Session, index: int, dim: int, axis: int) -> BaseException:
