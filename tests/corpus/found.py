@@ -287,6 +287,16 @@ def percentile_of_some(v, x):
     return np.percentile(v[v > x], 50.0)
 
 
+def along_no_rows(a):
+    said = []
+    for axis in (0, 1):
+        try:
+            said.append(np.apply_along_axis(np.sum, axis, a))
+        except ValueError as error:
+            said.append(str(error))
+    return said
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -358,4 +368,7 @@ CASES = [
     (quantiles_of_nothing, (np.ones((2, 4)),)),
     (percentile_of_some, (_V, 0.0)),
     (percentile_of_some, (_V, 9.0)),
+    (along_no_rows, (np.zeros((0, 3)),)),
+    (along_no_rows, (np.zeros((3, 0)),)),
+    (along_no_rows, (np.ones((2, 3)),)),
 ]

@@ -5,6 +5,7 @@ In: a function of the user's, and arrays. Out: what it gives for each element or
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,15 +50,17 @@ def vectorized(self: Any, *args: Any, **keywords: Any) -> Any:
 def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
     x: Any = as_array(arr)
     (at,) = axes_of(axis, x.ndim)
-    moved = np.moveaxis(x, at, -1)
+    moved: Any = np.moveaxis(x, at, -1)
     rest = moved.shape[:-1]
+    if 0 in moved.type.dims[:-1]:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
 
     def row(values: Any) -> Any:
         return call_value(func1d, (values, *args), keywords)
 
     if not rest:
         return as_array(row(x))
-    results, several = apply_rows(row, [moved.reshape((-1, moved.shape[-1]))], None, False)
+    results, several = apply_rows(row, [moved.reshape((math.prod(rest), moved.shape[-1]))], None, False)
     if several:
         raise refused("np.apply_along_axis of a function that gives a tuple", "give one array")
     made = results[0]
