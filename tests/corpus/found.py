@@ -297,6 +297,13 @@ def along_no_rows(a):
     return said
 
 
+def complex_as_numbers(z, w):
+    try:
+        int(w)
+    except TypeError as error:
+        return str(error), int(z[0]), float(z[1])
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -371,4 +378,5 @@ CASES = [
     (along_no_rows, (np.zeros((0, 3)),)),
     (along_no_rows, (np.zeros((3, 0)),)),
     (along_no_rows, (np.ones((2, 3)),)),
+    (complex_as_numbers, (_Z, 2 + 1j)),
 ]

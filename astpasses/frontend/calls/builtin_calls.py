@@ -76,10 +76,10 @@ def float_(x: Any = 0.0) -> Any:
 def int_(x: Any = 0, *base: Any) -> Any:
     if not isinstance(x, Staged) or base:
         return int(x.concrete() if isinstance(x, Text) else x, *base)
-    here, x = session(), python_scalar(x)
-    if x.dtype.kind == "c":
-        raise here.dtype_error("int() of a complex number", remedy="take its real part first")
-    return here.wrap(to_integer(here, here.atom(x)), int, x.dim if isinstance(x, Number) else None)
+    here = session()
+    x = real_scalar(x, "int() argument must be a string, a bytes-like object or a real number, not 'complex'")
+    atom = here.atom(x, WEAK[float] if x.dtype.kind == "c" else None)
+    return here.wrap(to_integer(here, atom), int, x.dim if isinstance(x, Number) else None)
 
 
 @answers(complex)
