@@ -304,6 +304,17 @@ def complex_as_numbers(z, w):
         return str(error), int(z[0]), float(z[1])
 
 
+def chosen_into(i, a, b):
+    out, narrow = np.zeros(3), np.zeros(3, np.float32)
+    chosen = np.choose(i, [a, b], out=out)
+    np.choose(i, [a, b], narrow, "clip")
+    return out, narrow, chosen is out
+
+
+def partition_of_some(v, x):
+    return np.partition(v[v > x], 1)
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -379,4 +390,7 @@ CASES = [
     (along_no_rows, (np.zeros((3, 0)),)),
     (along_no_rows, (np.ones((2, 3)),)),
     (complex_as_numbers, (_Z, 2 + 1j)),
+    (chosen_into, (np.array([0, 1, 0]), _V, _V * 2)),
+    (partition_of_some, (_V, 0.0)),
+    (partition_of_some, (_V, 1.0)),
 ]

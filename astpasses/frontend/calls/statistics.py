@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.ops.compare import and_, ge, lt
 from metaphrase.ops.effects import check
+from metaphrase.ops.families import like
 
 from ..operators.arithmetic import weak_type
 from ..staging.session import session
 from .call import answers, call_value
+from .numpy_calls import store_out
 from .numpy_shapes import as_array, axes_of, refused
 
 # --- what is not a number ---
@@ -70,12 +73,12 @@ def nanquantile(
     if method != "linear" or out is not None:
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
     rows, rest, kept = _lines(a, axis)
+    surely = session().facts.less(0, rows.type.dims[-1])
     if rows.dtype.kind != "f":
         if surely:
             return np.quantile(a, q, axis, keepdims=keepdims)
         rows = rows.astype(float)
     if not surely:  # there may be none: then the NaN behind them is the quantile
-    surely = session().facts.less(0, rows.type.dims[-1])
         rows = np.concatenate([rows, np.full((*rest, 1), np.nan, rows.dtype)], axis=-1)
     ordered = np.sort(rows, axis=-1)
     count = np.sum(~np.isnan(rows), axis=-1)
@@ -131,8 +134,6 @@ def unique_values(x: Any) -> Any:
 
 @answers(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    if out is not None:
-        raise refused("out= of np.choose is not translated", "assign the result")
     index = as_array(a)
     index = index.astype(int) if index.dtype == bool else index
     kind = call_value(np.result_type, tuple(choices), {})
@@ -140,10 +141,6 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     table = np.stack(list(parts[1:]))
     if mode == "raise":
         where = np.broadcast_to(index, parts[0].shape)
-        from metaphrase.ops.compare import and_, ge, lt
-        from metaphrase.ops.effects import check
-        from metaphrase.ops.families import like
-
         here = session()
         with here.stamped():
             atom = here.atom(where)
@@ -155,7 +152,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         picked = where
     else:
         picked = np.clip(parts[0], 0, len(choices) - 1) if mode == "clip" else parts[0] % len(choices)
-    return np.take_along_axis(table, picked[None], 0)[0]
+    made = np.take_along_axis(table, picked[None], 0)[0]
+    return made if out is None else store_out(out, made)
 
 
 @answers(np.diag_indices_from)
@@ -254,11 +252,7 @@ def _cumulative(function: Any, first: int, x: Any, axis: Any, dtype: Any, out: A
     if include:
         shape = tuple(1 if k == at else d for k, d in enumerate(made.shape))
         made = np.concatenate([call_value(np.full, (shape, first), {"dtype": made.dtype}), made], axis=at)
-    if out is None:
-        return made
-    from .numpy_calls import store_out
-
-    return store_out(out, made)
+    return made if out is None else store_out(out, made)
 
 
 @answers(np.matvec)
