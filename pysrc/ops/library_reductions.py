@@ -25,6 +25,7 @@ from .arithmetic import add, div, integer_pow, max_, mul, sub
 from .arrays import iota
 from .compare import and_, eq, gt, ne, not_, select
 from .complex_numbers import conj, imag, real
+from .complex_order import running
 from .effects import check
 from .elementary import isfinite, isnan, sqrt
 from .families import like
@@ -403,7 +404,10 @@ def _running(name: str, primitive: Primitive, widen: bool) -> Callable[..., Atom
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype)) if widen else x
         x = in_a_row(x, axis)
-        return primitive(x, axis=axis_of(0 if axis is None else axis, x.type.ndim), reverse=False)
+        at = axis_of(0 if axis is None else axis, x.type.ndim)
+        if x.type.dtype.kind == "c" and not widen:
+            return running(np.maximum if primitive is scan.cummax else np.minimum, x, at)
+        return primitive(x, axis=at, reverse=False)
 
     call.__name__ = name
     return call
@@ -419,10 +423,10 @@ def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
             raise DTypeError("cannot accumulate on a scalar", remedy="give it an array", code="axis")
         if axis is None and rank > 1:
             raise ShapeError("accumulate does not allow multiple axes", remedy="give it one axis", code="axis")
+        call = _running("accumulate", primitive, widen)
         if not widen and lift(array).type.dtype == bool:
-            array = to_dtype(array, np.int8)
-            return to_dtype(_running("accumulate", primitive, widen)(array, axis, dtype), bool)
-        return _running("accumulate", primitive, widen)(array, axis, dtype)
+            return to_dtype(call(to_dtype(array, np.int8), axis, dtype), bool)
+        return call(array, axis, dtype)
 
     return call
 

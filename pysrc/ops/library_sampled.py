@@ -17,7 +17,7 @@ from ..core.build import at_least, known_facts, literal, trace
 from ..core.dims import DimLike, dim_max, dim_min, floordiv, fresh_symbol
 from ..core.ir import Atom, Literal, Roles, Var
 from ..core.types import Array, i64
-from ..source import DTypeError, ShapeError
+from ..source import DTypeError, ShapeError, UnsupportedError
 from . import sorting
 from .arithmetic import add, div, max_, min_, mul, sub
 from .arrays import as_dim
@@ -343,6 +343,9 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
 
 def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple:
     x = ravel(a)
+    if "c" in (x.type.dtype.kind, lift(bins).type.dtype.kind):
+        message, remedy = "np.histogram of complex numbers has no translation", "count their real parts"
+        raise UnsupportedError(message, remedy=remedy, code="dtype")
     if not lift(bins).type.dims:
         count = dim_of(bins)
         if isinstance(count, int) and count <= 0:

@@ -324,9 +324,20 @@ def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None)
         raise DTypeError(f"side is left or right, got {side!r}", code="searchsorted")
     x, wanted = promote(lift(a) if sorter is None else take(a, sorter), lift(v))  # numbers as arrays
     if x.type.dtype.kind == "c":
-        words = "np.searchsorted of complex numbers has no translation"
-        raise DTypeError(words, remedy="search their real parts", code="dtype")
+        return _among_ordered(x, wanted, side == "right")
     return sorting.searchsorted(x, wanted, right=side == "right")
+
+
+def _among_ordered(x: Atom, wanted: Atom, right: bool) -> Atom:
+    """As many elements of x as stand before each of `wanted` when both are ordered together: equal ones of x, too, if
+    `right`."""
+    v = ravel(wanted)
+    size, count = x.type.dims[0], v.type.dims[0]
+    order = argsort(concatenate([x, v] if right else [v, x], 0), 0)
+    of_x = lt(order, scalar_of(size, order)) if right else ge(order, scalar_of(count, order))
+    before = cumsum(convert(of_x, dtype=i64), axis=0, reverse=False)
+    places = scatter(like(before, 0), before, order, axes=(0,), unique=True)
+    return reshape(part(places, 0, size if right else 0, count), wanted.type.dims)
 
 
 def digitize(x: Operand, bins: Operand, right: bool = False) -> Atom:

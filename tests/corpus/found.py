@@ -133,6 +133,7 @@ def narrowed_and_stored(v):
 
 _V = np.array([0.5, -1.0, 2.0])
 _Z = np.arange(8.0) + 1j * np.arange(8.0)[::-1]
+_W = np.array([1 + 2j, 1 - 1j, 3 + 1j, 2, complex(1, np.nan), 9j, 3 + 1j, complex(np.nan, 1)])
 _GATES = np.array([[[1, 1], [1, -1]], [[0, 1j], [-1j, 0]]])
 
 
@@ -315,6 +316,22 @@ def partition_of_some(v, x):
     return np.partition(v[v > x], 1)
 
 
+def complex_in_order(z):
+    """By real parts, then by imaginary ones; a NaN stays once it is there."""
+    rows = np.stack([z, z[::-1], -z])
+    return np.maximum.accumulate(z), np.minimum.accumulate(rows, axis=1), np.maximum.accumulate(rows)
+
+
+def places_among_complex(s, v):
+    wanted = v.reshape(2, -1)
+    return np.searchsorted(s, wanted), np.searchsorted(s, wanted, side="right"), np.searchsorted(s, v[1])
+
+
+def complex_numbers_of_a_mask(z, x):
+    some = z[z.real > x]
+    return np.maximum.accumulate(some), np.searchsorted(np.sort(some), z, side="right")
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -393,4 +410,13 @@ CASES = [
     (chosen_into, (np.array([0, 1, 0]), _V, _V * 2)),
     (partition_of_some, (_V, 0.0)),
     (partition_of_some, (_V, 1.0)),
+    (complex_in_order, (_W,)),
+    (complex_in_order, (_W[::-1],)),
+    (complex_in_order, (_W[:0],)),
+    (complex_in_order, (_W[:4].astype(np.complex64),)),
+    (places_among_complex, (np.sort(_W), _W)),
+    (places_among_complex, (np.sort(_Z.real), _W)),
+    (places_among_complex, (_W[:0], _Z)),
+    (complex_numbers_of_a_mask, (_W, 0.5)),
+    (complex_numbers_of_a_mask, (_W, 9.0)),
 ]
