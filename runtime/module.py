@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import importlib
 import inspect
 import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -101,16 +102,21 @@ class Module:
         return self._constants[number]
 
 
+def _named(module: str, name: str) -> Any:
+    """A class of NumPy's or Python's, in which results stand."""
+    return getattr(importlib.import_module(module), name)
+
+
 class _ModuleReader(Reader):
     def __init__(self, module: Module, pythons: bool):
         super().__init__()
         self.module, self.pythons = module, pythons
 
     def words(self) -> dict[str, Any]:
-        return super().words() | {"Array": self.module.constant}
+        return super().words() | {"Array": self.module.constant, "Named": _named}
 
     def trees(self) -> dict[str, Callable[..., Any]]:
-        return super().trees() | {"ScalarLeaf": self._scalar}
+        return super().trees() | {"ScalarLeaf": self._scalar, "Record": abi.Record}
 
     def _scalar(self, name: str) -> abi.Leaf:
         kind = {"f64": float, "i64": int, "bool": bool, "c128": complex}.get(name) if self.pythons else None

@@ -94,6 +94,32 @@ def test_what_a_file_can_not_hold_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def larger(v, x):
+    found = []
+    for e in v:
+        if e > x:
+            found.append(e)
+    return found
+
+
+def test_a_list_that_the_run_makes_is_refused(tmp_path):
+    compiled = mp.jit(larger).lower(np.arange(3.0), 1.0).compile()
+    with pytest.raises(SourceError, match="what makes a list, a text or an object of a run.s results"):
+        compiled.save(tmp_path / "larger.mp")
+
+
+def factors(a):
+    return np.linalg.slogdet(a), np.linalg.qr(a)
+
+
+def test_numpys_named_tuples_are_results(tmp_path):
+    a = np.array([[2.0, 1.0], [1.0, -3.0]])
+    mp.jit(factors).lower(a).compile().save(tmp_path / "factors.mp")
+    found, want = mp.load(tmp_path / "factors.mp")(a), factors(a)
+    assert list(map(type, found)) == list(map(type, want)) and found[0].sign == -1
+    np.testing.assert_allclose(found[1].Q, want[1].Q, atol=1e-14)
+
+
 n, m, k = Sym("n"), Sym("m"), Sym("k")
 
 

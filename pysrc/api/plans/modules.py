@@ -17,10 +17,12 @@ import numpy as np
 
 from ...runtime import dispatch
 from ...runtime import entry as abi
-from ...source import SourceError
+from ...source import SourceError, is_library
 from .fingerprints import NotPortable
 from .reading import read_source
 from .writing import Writer
+
+_OURS = __name__.partition(".")[0]
 
 
 class ModuleWriter(Writer):
@@ -31,7 +33,9 @@ class ModuleWriter(Writer):
         self.constants = constants
 
     def container(self, tree: Any, child: Any) -> str:
-        if isinstance(tree, (abi.Record, abi.Node)):
+        if isinstance(tree, abi.Node) and tree.type.__module__.startswith(_OURS):  # a list of unknown length, say
+            raise NotPortable("what makes a list, a text or an object of a run's results (return arrays)")
+        if isinstance(tree, abi.Node) or isinstance(tree, abi.Record) and not is_library(tree.type.__module__):
             raise NotPortable(f"the class {tree.type.__name__}")
         return super().container(tree, child)
 
