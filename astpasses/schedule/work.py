@@ -15,6 +15,7 @@ begin.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
@@ -59,14 +60,15 @@ class Work:
         return {k: total for k, total in self._charges(block).items() if k >= 0}
 
     def _charges(self, block: tuple[Stmt, ...]) -> dict[int, DimLike]:
-        binders = [(k, binds(stmt)) for k, stmt in enumerate(block) if stmt not in self.early]
+        bound: dict[str, int] = {}
         charges: dict[int, DimLike] = {-1: 0}
         for k, stmt in enumerate(block):
             for monomial, coefficient in _terms(self.of(stmt)):
                 term = Dim(((monomial, coefficient),)) if monomial else coefficient
-                names = symbols(term)
-                place = max((at for at, bound in binders if at < k and bound & names), default=-1)
+                place = max((bound.get(name, -1) for name in symbols(term)), default=-1)
                 charges[place] = charges.get(place, 0) + term
+            if stmt not in self.early:
+                bound.update(dict.fromkeys(binds(stmt), k))
         return charges
 
     def of(self, stmt: Stmt) -> DimLike:
@@ -114,11 +116,11 @@ class Work:
 
 def _early(program: Program) -> list[Stmt]:
     """The statements of an entry that say sizes by what the call is given."""
-    stores = [stmt.buf for stmt in walk(program.entry.body) if isinstance(stmt, Store)]
+    stores = Counter(stmt.buf for stmt in walk(program.entry.body) if isinstance(stmt, Store))
     known = {*program.sizes, *(buf.name for buf in program.params if not buf.dims and buf not in stores)}
     early: list[Stmt] = []
     for stmt in program.entry.body:
-        if not isinstance(stmt, Bind) and not (isinstance(stmt, Store) and stores.count(stmt.buf) == 1):
+        if not isinstance(stmt, Bind) and not (isinstance(stmt, Store) and stores[stmt.buf] == 1):
             continue
         names = binds(stmt)
         if len(names) == 1 and reads(stmt) <= known:
