@@ -49,6 +49,7 @@ BASE_FLAGS += ("--param", "max-completely-peeled-insns=150")
 # Vectors of 32 bytes also where there are longer ones: most loops are short, and their rests get cheaper.
 if platform.machine() in ("x86_64", "AMD64"):
     BASE_FLAGS += ("-mprefer-vector-width=256",)
+_LONG = 2000  # lines of a function
 _HARDLY_ANY = 2**17  # bytes of room: the C of a program is longer
 FAST_FLAGS = ("-ffast-math",)
 # Without start files and the default libraries linking takes half the time; what a kernel may call is named
@@ -133,6 +134,13 @@ def flags(contract: bool = True, fastmath: bool = False, extra: tuple[str, ...] 
     """The compile flags. Without `contract` (fused multiply-add) + - * / and sqrt are NumPy's to the bit."""
     contraction = ("-ffp-contract=fast",) if contract else ("-ffp-contract=off",)
     return (*BASE_FLAGS, *contraction, *(FAST_FLAGS if fastmath else ()), *extra)
+
+
+def for_long_functions(text: str) -> tuple[str, ...]:
+    """Flags for a Cython text with a function so long that gcc would take most of its time to find what is computed
+    twice: it has done that before, and does it again where it compares all places in memory with one another."""
+    longest = max(function.count("\n") for function in text.split("\ncdef "))
+    return ("-fno-gcse", "-fno-gcse-after-reload") if longest > _LONG else ()
 
 
 def compile_shared(

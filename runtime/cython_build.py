@@ -236,7 +236,7 @@ def build(
     """Compile and load `text`, or find it compiled. `name`: of the program, for messages and for debuggers; programs of
     one text and two names are two libraries. `whole`: a full extension."""
     toolchain, cache = find_compiler(), open_cache()
-    options = flags(contract, fastmath, extra_flags)
+    options = flags(contract, fastmath, (*extra_flags, *compiler.for_long_functions(text)))
     options += miscompilations.remedies(toolchain, text, cache.directory if cache is not None else None)
     key = _key(text, name, toolchain, options, whole)
     library = _loaded.get(key)

@@ -276,3 +276,10 @@ def test_a_signal_handler_that_translates_in_the_midst_of_a_translation_gets_its
     monkeypatch.setattr(worker, "_read", interrupted)
     assert cython_build.translate(texts[0], "f")["c"] == alone[0] and inner == [alone[1]] and alone[0] != alone[1]
     assert worker.alive() and cython_build.translate(texts[1], "f")["c"] == alone[1]
+
+
+def test_long_functions_are_compiled_in_time():
+    """gcc's last search for what is computed twice takes time with the square of a function's length."""
+    short, long = "\ncdef int f():\n" + "    x = 1\n" * 500, "\ncdef int g():\n" + "    x = 1\n" * 3000
+    assert compiler.for_long_functions(short * 10) == ()
+    assert compiler.for_long_functions(short + long) == ("-fno-gcse", "-fno-gcse-after-reload")
