@@ -192,11 +192,6 @@ def test_dot_takes_no_out_of_another_dtype():
         mp.jit(dot)(np.ones((2, 2)), np.zeros((2, 2), np.float32))
 
 
-def test_searchsorted_of_complex_numbers_says_so():
-    with pytest.raises(TypeError, match="searchsorted of complex numbers"):
-        mp.jit(np.searchsorted)(np.arange(3.0), 1 + 2j)
-
-
 @pytest.mark.parametrize(
     "function, what",
     [
