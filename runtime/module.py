@@ -107,6 +107,30 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def _listed(item: Any, python: tuple[bool, ...], columns: tuple) -> abi.Node:
+    """A list whose length only the run knows, of columns with a row for each item. `item`: of results, which are a row
+    of each column, of `python` those that are Python's numbers."""
+
+    def made(_: Any, arrays: tuple) -> list:
+        rows = [
+            array.tolist() if number and array.ndim == 1 else [np.copy(row) if np.ndim(row) else row for row in array]
+            for array, number in zip(arrays, python)
+        ]
+        return [_built(item, row) for row in zip(*rows)]
+
+    return abi.Node(list, lambda value: ((), None), made, None, columns)
+
+
+def _built(tree: Any, row: Sequence[Any]) -> Any:
+    """An output of these results."""
+    if isinstance(tree, (abi.Result, abi.Constant)):
+        return row[tree.index] if isinstance(tree, abi.Result) else tree.value
+    parts = [_built(child, row) for child in tree.children]
+    if isinstance(tree, abi.Dictionary):
+        return dict(zip(tree.keys, parts))
+    return tree.kind(parts) if isinstance(tree, abi.Sequence) else tree.type(*parts)
+
+
 class _ModuleReader(Reader):
     def __init__(self, module: Module, pythons: bool):
         super().__init__()
@@ -116,7 +140,7 @@ class _ModuleReader(Reader):
         return super().words() | {"Array": self.module.constant, "Named": _named}
 
     def trees(self) -> dict[str, Callable[..., Any]]:
-        return super().trees() | {"ScalarLeaf": self._scalar, "Record": abi.Record}
+        return super().trees() | {"ScalarLeaf": self._scalar, "Record": abi.Record, "Listed": _listed}
 
     def _scalar(self, name: str) -> abi.Leaf:
         kind = {"f64": float, "i64": int, "bool": bool, "c128": complex}.get(name) if self.pythons else None

@@ -102,10 +102,32 @@ def larger(v, x):
     return found
 
 
-def test_a_list_that_the_run_makes_is_refused(tmp_path):
-    compiled = mp.jit(larger).lower(np.arange(3.0), 1.0).compile()
-    with pytest.raises(SourceError, match="what makes a list, a text or an object of a run.s results"):
-        compiled.save(tmp_path / "larger.mp")
+def pairs(v, x):
+    found = []
+    for k, e in enumerate(v):
+        if e > x:
+            found.append((k, {"row": np.array([e, x])}, None))
+    return found, len(found)
+
+
+@pytest.mark.parametrize("function", [larger, pairs])
+def test_lists_whose_length_the_run_knows(function, tmp_path):
+    v = np.arange(4.0)
+    mp.jit(function).lower("f64[n]", 1.0).compile().save(tmp_path / "list.mp")
+    made = mp.load(tmp_path / "list.mp")
+    for x in (1.0, 9.0, -1.0):
+        found, want = made(v, x), function(v, x)
+        assert repr(found) == repr(want)
+
+
+def worded(x):
+    return f"at {x[0]}"
+
+
+def test_a_text_that_the_run_makes_is_refused(tmp_path):
+    compiled = mp.jit(worded).lower(np.arange(3.0)).compile()
+    with pytest.raises(SourceError, match="what makes a text or an object of a run's results"):
+        compiled.save(tmp_path / "worded.mp")
 
 
 def factors(a):

@@ -9,15 +9,18 @@ In: an entry. Out: its text, and the arrays that it holds. Example:
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...astpasses.frontend import Listed
 from ...runtime import dispatch
 from ...runtime import entry as abi
 from ...source import SourceError, is_library
+from ..entry import output_of
 from .fingerprints import NotPortable
 from .reading import read_source
 from .writing import Writer
@@ -33,8 +36,13 @@ class ModuleWriter(Writer):
         self.constants = constants
 
     def container(self, tree: Any, child: Any) -> str:
-        if isinstance(tree, abi.Node) and tree.type.__module__.startswith(_OURS):  # a list of unknown length, say
-            raise NotPortable("what makes a list, a text or an object of a run's results (return arrays)")
+        if isinstance(tree, abi.Node) and tree.type is Listed:
+            structure, kinds = tree.auxiliary
+            item = self.output(output_of(structure, map(abi.Result, itertools.count())))
+            columns = "".join(f"{child(column)}, " for column in tree.children)
+            return f"Listed({item}, {tuple(kind is not None for kind in kinds)!r}, ({columns}))"
+        if isinstance(tree, abi.Node) and tree.type.__module__.startswith(_OURS):  # a text, say
+            raise NotPortable("what makes a text or an object of a run's results (return arrays)")
         if isinstance(tree, abi.Node) or isinstance(tree, abi.Record) and not is_library(tree.type.__module__):
             raise NotPortable(f"the class {tree.type.__name__}")
         return super().container(tree, child)
