@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corpus import alike, fresh
+from corpus.published import doolittle
 
 import metaphrase as mp
 from metaphrase import interpreter, late, pipeline
 from metaphrase.astpasses.frontend.flow import loops
+from metaphrase.astpasses.frontend.staging import reach
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.interpreter import collect_all, deep_calls
 
@@ -106,6 +108,14 @@ def test_scheduling_is_linear_in_straight_code():
         return counted(lambda: pipeline.loops(finished))
 
     assert scheduled(400) < 4 * 1.5 * scheduled(100)
+
+
+def test_all_objects_are_looked_at_only_where_a_store_may_be_refused(monkeypatch):
+    """Lists that were joined at branches are written to; nearly all that were one with them can't be the same."""
+    asked = []
+    monkeypatch.setattr(reach, "collect_all", lambda: asked.append(1))
+    stage(doolittle, (np.eye(8) + 0.125,))
+    assert len(asked) < 8
 
 
 class Count:

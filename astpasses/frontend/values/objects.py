@@ -84,11 +84,9 @@ class Shared:
 
     def others(self, thing: Any) -> bool:
         """Whether user code can reach another object that may be this one."""
-        kin = [key for key in self.families.get(id(thing), ()) if key != id(thing)]
-        if not kin or not (found := self.reachable(kin)):
-            return False
-        origins = self.origins(id(thing))
-        return any(meet(origins, self.origins(key)) for key in found)
+        origins, family = self.origins(id(thing)), self.families.get(id(thing), ())
+        kin = [key for key in family if key != id(thing) and meet(origins, self.origins(key))]
+        return bool(kin and self.reachable(kin))  # which looks at all objects: it is asked last
 
     def refuse(self, thing: Any, span: Span | None) -> None:
         """Refuse a write that another name for the same object would not see."""
