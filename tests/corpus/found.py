@@ -332,7 +332,67 @@ def complex_numbers_of_a_mask(z, x):
     return np.maximum.accumulate(some), np.searchsorted(np.sort(some), z, side="right")
 
 
+def moments_of_numbers(rate, steps):
+    """`np.zeros_like` of a number is an array of rank 0, and a number after the first step."""
+    at = {"rate": rate, "weights": np.arange(3.0)}
+    mean = {k: np.zeros_like(v) for k, v in at.items()}
+    for t in range(1, steps + 1):
+        mean = {k: 0.9 * mean[k] + 0.1 * np.sum(at[k]) for k in at}
+        at = {k: at[k] - 0.1 * mean[k] / (1 - 0.9**t) for k in at}
+    return at, mean
+
+
+def halved_from_rank_0(x, n):
+    """The inner loop is staged for an array of rank 0 first, then for a number."""
+    q = {"b": x}
+    for _ in range(n):
+        p = q["b"] * 0.5
+        for _ in range(n):
+            q = {"b": q["b"] - 0.125 * p}
+        while p > 4.0:
+            p = p * 0.5
+    return q["b"], p
+
+
+def neighbours_in_cells(heads, following, n):
+    """Loops over a few ints that have loops in them."""
+    total = np.zeros(n)
+    for c in range(n):
+        for dx in (-1, 0, 1):
+            for dy in [-1, 0, 1]:
+                for dz in (2, 0):
+                    j = heads[(c + dx) % n, (c + dy) % n]
+                    while j >= 0:
+                        total[c] += dx + 2.5 * dy + dz * j
+                        j = following[j]
+    return total, dx, dy, dz
+
+
+def changed_while_it_runs(x):
+    items = [0, 1, 2, 3]
+    total = 0.0
+    for k in items:
+        for v in x:
+            total = total * 0.5 + v * k
+        items[3] = 5
+    return total, items
+
+
+def halves_of_so_many(n):
+    halves = iter(np.arange(n) * 0.5)
+    first, second, *rest = np.arange(n) * 1.5
+    return next(halves) + next(halves) + second, len(rest)
+
+
+_HEADS = np.array([[0, -1, 3], [2, 4, -1], [-1, 5, 1]])
+
 CASES = [
+    (moments_of_numbers, (0.5, 3)),
+    (moments_of_numbers, (0.5, 100)),
+    (halved_from_rank_0, (np.array(40.0), 5)),
+    (neighbours_in_cells, (_HEADS, np.array([-1, -1, 0, 2, -1, 4]), 3)),
+    (changed_while_it_runs, (np.arange(3.0),)),
+    (halves_of_so_many, (4,)),
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
     (last_of_some, (_V, 5.0)),

@@ -219,3 +219,40 @@ def test_a_while_loop_that_surely_runs_and_binds_an_array_anew():
     for n in (0, 1, 2):
         for got, want in zip(jitted(x, v, k, 0.1, n), counted_rounds(x, v, k, 0.1, n)):
             np.testing.assert_array_equal(got, want)
+
+
+def filtered(x, zs):
+    states, total = [], 0.0
+    for z in zs:
+        x = x * 0.5 + z
+        if not np.isnan(z):
+            total += np.sum(x)
+        states.append((x, 2 * x))
+    return states, total
+
+
+def test_a_number_of_two_types_does_not_have_a_loop_unrolled_that_appends_arrays():
+    x, zs = np.arange(3.0), np.linspace(0.0, 1.0, 20)
+    zs[7] = np.nan
+    assert mp.source(filtered, x, zs).count("np.isnan") == 1
+    (states, total), (expected, sums) = mp.jit(filtered)(x, zs), filtered(x, zs)
+    np.testing.assert_allclose(total, sums)
+    np.testing.assert_allclose(states, expected)
+
+
+def near(heads, following, n):
+    total = 0.0
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                j = heads[(a + b + c) % n]
+                while j >= 0:
+                    total += (1.5 + a) * b + c * j
+                    j = following[j]
+    return total
+
+
+def test_loops_over_a_few_ints_are_rolled_around_loops():
+    args = (np.array([2, 0, 1]), np.array([-1, -1, 0]), 3)
+    assert mp.source(near, *args).count("while") < 9
+    assert mp.jit(near)(*args) == near(*args)

@@ -41,9 +41,8 @@ class Pass:
 
     def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
         self.here, self.plan, self.label = here, plan, label
-        self.turns = (
-            ""  # what has one type from the second iteration on, and is carried with another that it has before
-        )
+        # What has one type from the second iteration on, and is carried with another that it has before.
+        self.turns = ""
         self.carries: list[Carry] = []
         self.by_path: dict[Path, Carry] = {}
         self.changed = False
@@ -76,7 +75,7 @@ class Pass:
     def enter(self, path: Path, entry: Any) -> Any:
         """The value inside the body for a value at the loop's entry."""
         spec = self.plan.get(path)
-        if spec is None:
+        if spec is None or spec.kind == "held" and is_number(entry):  # in another staging it was an array
             spec = self.plan[path] = self.first_spec(path, entry)
         entry = self.staged(entry)
         if spec.kind == "held":
@@ -278,7 +277,7 @@ class Pass:
         was, now = describe(entry), describe(out)
         text = f"{said(self.label(path))} is {was} before the loop and {now} after an iteration"
         remedy = "give it one type from the start"
-        other = isinstance(out, StagedArray) and not isinstance(entry, StagedArray)
+        other = isinstance(out, StagedArray) != isinstance(entry, StagedArray)
         kind = PeelFirst if other else TrialOver
         over = kind(text, self.here.span(), remedy, self.makers(path, out, entry))
         over.sizes = sizes_of(self.here, entry, out)

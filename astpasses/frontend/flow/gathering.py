@@ -23,14 +23,12 @@ from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import to_integer
 from ..staging.journal import StructureLocation
 from ..staging.session import Session
-from ..staging.signals import NeedConcrete, TrialOver
+from ..staging.signals import TrialOver
 from ..values.listed import listed
 from ..values.objects import is_mutable
 from ..values.staged_values import Number, Staged, StagedArray
 
 FEW = 64  # iterations up to which a loop that appends on every one is unrolled, so that the list stays a list
-
-
 TABLE = 1024  # the same for one that appends lists of constants
 
 
@@ -115,16 +113,14 @@ def gathered(here: Session, value: list) -> Any:
 
 
 def items_of_array(here: Session, array: StagedArray, python: type | None = None) -> list | None:
-    """`list(x)` and `x.tolist()` where only the run knows how many there are. None of an argument's size,
-    which staging can know; numbers that give the size are pinned."""
+    """`list(x)` and `x.tolist()` where only the run knows how many there are. None where staging can know it: of
+    an argument's size, and where numbers that are given make it."""
     from ..staging.demand import roots_of
 
     count = array.type.dims[0] if array.ndim == 1 else 0
     roots = set() if isinstance(count, int) else roots_of(here, here.dim_atom(count))
-    if not roots:
-        return None
     if all(root[0] == "argument" for root in roots):
-        raise NeedConcrete(roots, "the number of items of a list", here.span(), "make an array")
+        return None
     here.gathers = True
     items = array.read()
     if python is int and items.type.dtype == np.uint64:

@@ -17,7 +17,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, dim_max, floordiv
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import i64
-from metaphrase.late import log
+from metaphrase.late import dataclass, log
 from metaphrase.ops.arithmetic import max_
 from metaphrase.ops.compare import ne
 from metaphrase.ops.effects import check
@@ -33,7 +33,7 @@ from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
-from .iterators import Ranged, started, without_first
+from .iterators import Ranged, around_loops, even_steps, started, without_first
 from .lazy import lazily
 from .loops import Loop, RowsWritten, roll
 from .stacks import NeedStack, become_stack, is_stack, older_loop
@@ -153,52 +153,58 @@ def iterate_array(array: StagedArray) -> Iterator:
 # --- for ---
 
 
+@dataclass
+class For:
+    """`for element in ...: body(element); if stop(): break`, and where it stands."""
+
+    body: Callable[[Any], Any]
+    get: Callable[[], tuple]
+    set: Callable[[tuple], None]
+    names: tuple
+    stop: Callable[[], Any] | None
+    span: Any
+    target: str
+    site: tuple
+
+
 def run_for(iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None) -> None:
     """`for element in iterable: body(element); if stop(): break`."""
     here = session()
     span, target = here.place()
-    site = (span, tuple(here.path))
+    loop = For(body, get, set_, names, stop, span, target or "i", (span, tuple(here.path)))
     if type(iterable) is list and is_stack(iterable):
         mark, entry, before = here.journal.mark(), get(), iterable[0]
-        run_over(here, iterable, span, target, site, body, get, set_, names, stop)
+        run_over(here, iterable, loop)
         if iterable[0] is before:
             return
         here.journal.undo(mark)  # the list has changed while the loop ran over what it was
         set_(entry)
-    elif type(iterable) is not list or is_gathered(iterable) or not here.decisions.rolls(site, here.rolling):
-        run_over(here, iterable, span, target, site, body, get, set_, names, stop)
+    elif type(iterable) is not list or is_gathered(iterable) or not here.decisions.rolls(loop.site, here.rolling):
+        run_over(here, iterable, loop)
         return
-    over_growing(here, iterable, body, get, set_, names, stop)
+    over_growing(here, iterable, loop)
 
 
-def run_over(
-    here: Session,
-    iterable: Any,
-    span: Any,
-    target: str | None,
-    site: tuple,
-    body: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple,
-    stop: Callable | None,
-) -> None:
+def run_over(here: Session, iterable: Any, loop: For) -> None:
     """`for element in iterable` for what does not change in the loop."""
     source: Any = ranged(here, iterable)
-    reason, peeled = None, 0
+    steps = even_steps(iterable) if source is None else None
+    if steps is not None:
+        source, loop = ranged(here, steps), replace(loop, body=around_loops(here, iterable, loop.body))
+    reason, peeled, site = None, 0, loop.site
 
     def first() -> bool:
         element = source.item(0, [r[0] for r in source.rows])
-        return _python_iterations(here, [element], body, get, set_, names, stop, site)
+        return _python_iterations(here, [element], loop)
 
     def first_then_rest() -> None:
         if first():
-            _roll_for(here, site, without_first(source), body, get, set_, names, stop, target or "i", span, 1)
+            _roll_for(here, loop, without_first(source), 1)
 
     def apart() -> bool:
         """`if len(iterable): ...`: the first iteration, where there is one, apart from the rest."""
         try:
-            branch(here.size(source.length) > 0, first_then_rest, lambda: None, get, set_, names)
+            branch(here.size(source.length) > 0, first_then_rest, lambda: None, loop.get, loop.set, loop.names)
         except TrialOver:
             return False
         return True
@@ -213,7 +219,7 @@ def run_over(
                 if not first():
                     return
             try:
-                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span, peeled, not attempt)
+                _roll_for(here, loop, current, peeled, not attempt)
                 return
             except PeelFirst as over:
                 reason = over.without_frames()
@@ -227,18 +233,16 @@ def run_over(
         if not isinstance(source.length, int):
             raise _count_needed(here, here.dim_atom(source.length), not_rolled(here, reason, "for"))
         here.decisions.unrolled[site] = reason
-        log.info("%s: loop unrolled: %s", span, reason.reason)
+        log.info("%s: loop unrolled: %s", loop.span, reason.reason)
         if source.length - peeled > LIMIT:
             raise not_rolled(here, reason, "for", too_long=True)
-    elements = iter(source) if source is not None else iter(all_elements(here, iterable))
-    _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
-    if stop is not None and static_truth(stop()) is None:  # how far iterators are depends on the run
-        here.left.update({id(i): (i, span) for i in (iterable, elements) if hasattr(type(i), "__next__")})
+    elements = iter(source if source is not None and steps is None else all_elements(here, iterable))
+    _python_iterations(here, itertools.islice(elements, peeled, None), loop)
+    if loop.stop is not None and static_truth(loop.stop()) is None:  # how far iterators are depends on the run
+        here.left.update({id(i): (i, loop.span) for i in (iterable, elements) if hasattr(type(i), "__next__")})
 
 
-def over_growing(
-    here: Session, items: list, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
-) -> None:
+def over_growing(here: Session, items: list, loop: For) -> None:
     """`for v in items:` where the body appends to `items`, as `while k < len(items): v = items[k]; ...`."""
     from ..calls.builtin_calls import len_
     from ..staging.literals import load_item
@@ -250,18 +254,18 @@ def over_growing(
 
     def test() -> Any:
         going = lambda: at[0] < len_(items)  # noqa: E731
-        return going() if stop is None else lazily("and", negated(stop()), going)
+        return going() if loop.stop is None else lazily("and", negated(loop.stop()), going)
 
     def step() -> None:
         element = load_item(here, items, at[0])
         at[0] = at[0] + 1
-        body(element)
+        loop.body(element)
 
     def restore(state: tuple) -> None:
-        set_(state[:-1])
+        loop.set(state[:-1])
         at[0] = state[-1]
 
-    run_while(test, step, lambda: (*get(), at[0]), restore, (*names, "position"))
+    run_while(test, step, lambda: (*loop.get(), at[0]), restore, (*loop.names, "position"))
 
 
 def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
@@ -275,29 +279,18 @@ def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
     return length > UNROLL or product > NEST
 
 
-def _roll_for(
-    here: Session,
-    site: tuple,
-    source: Ranged,
-    body: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple,
-    stop: Callable | None,
-    target: str,
-    span: Any,
-    rest: int,
-    peels: bool = False,
-) -> None:
+def _roll_for(here: Session, loop: For, source: Ranged, rest: int, peels: bool = False) -> None:
     from ..staging.operations import negated
+
+    stop = loop.stop
+    header = None if stop is None else lambda: negated(stop())
 
     def attempt(ranged_: Ranged) -> None:
         def step(index: Number, rows: list) -> None:
-            body(ranged_.item(index, rows))
+            loop.body(ranged_.item(index, rows))
 
-        header = None if stop is None else lambda: negated(stop())
-        length, rows = ranged_.length, ranged_.rows
-        roll(here, Loop(site, names, get, set_, step, header, length, rows, target, span, rest, peels))
+        length, rows, place = ranged_.length, ranged_.rows, (loop.target, loop.span, rest, peels)
+        roll(here, Loop(loop.site, loop.names, loop.get, loop.set, step, header, length, rows, *place))
 
     try:
         attempt(source)
@@ -307,23 +300,14 @@ def _roll_for(
         attempt(source.by_view)
 
 
-def _python_iterations(
-    here: Session,
-    elements: Any,
-    body: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple,
-    stop: Callable | None,
-    site: tuple,
-) -> bool:
+def _python_iterations(here: Session, elements: Any, loop: For) -> bool:
     """Run the loop in Python; whether it was not stopped."""
+    site, stop, body = loop.site, loop.stop, loop.body
     here.unrolling.append(2)
     here.unrolled.append(site)
     moved: list[Location] = []
     try:
-        count = 0
-        following = iter(elements)
+        count, following = 0, iter(elements)
         while True:
             stopped = False if stop is None else stop()
             known = static_truth(stopped)
@@ -353,7 +337,7 @@ def _python_iterations(
                 if isinstance(element, Rows):  # the body has appended as many as only the run knows
                     raise ListGrows([], "a list grows in the loop that runs over it", here.span(), "")
                 if known is None:
-                    branch(stopped, lambda: None, lambda element=element: body(element), get, set_, names)
+                    branch(stopped, lambda: None, lambda element=element: body(element), loop.get, loop.set, loop.names)
                 else:
                     body(element)
             except (ListGrows, NeedStack) as need:
@@ -393,7 +377,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
             return
         except PeelFirst as over:
             reason = over.without_frames()
-            if _peel_while(here, loop, test, body, get, set_, names):
+            if _peel_while(here, loop, body):
                 return
         except TrialOver as over:
             reason = over.without_frames()
@@ -420,16 +404,14 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
         here.unrolling.pop()
 
 
-def _peel_while(
-    here: Session, loop: Loop, test: Callable, body: Callable, get: Callable, set_: Callable, names: tuple
-) -> bool:
+def _peel_while(here: Session, loop: Loop, body: Callable) -> bool:
     """`if test(): body(); while ...`: the first iteration apart from the rest."""
 
     def where_true(then: Callable[[], None]) -> None:
-        truth = test()
+        truth = loop.header()  # type: ignore[misc]
         known = static_truth(truth)
         if known is None:
-            branch(truth, then, lambda: None, get, set_, names)
+            branch(truth, then, lambda: None, loop.get, loop.set, loop.names)
         elif known:
             then()
 
@@ -438,7 +420,7 @@ def _peel_while(
         try:
             roll(here, later)
         except PeelFirst as over:
-            if later.rest == APART or not _peel_while(here, later, test, body, get, set_, names):
+            if later.rest == APART or not _peel_while(here, later, body):
                 raise over.without_frames() from None
 
     def first_then_rest() -> None:

@@ -23,7 +23,8 @@ from metaphrase.source import UnsupportedError
 
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
-from ..values.staged_values import StagedArray
+from ..staging.signals import TrialOver
+from ..values.staged_values import Number, StagedArray
 
 
 @dataclass
@@ -45,11 +46,7 @@ class Ranged:
     def __iter__(self) -> Iterator:
         if self.once:
             return iter(started(session(), self))
-        if not isinstance(self.length, int):
-            from ..staging.demand import need_concrete
-
-            need_concrete(session().size(self.length), "the number of items", int)
-        return (self.item(k, [r[k] for r in self.rows]) for k in range(self.length))  # type: ignore[arg-type]
+        return (self.item(k, [r[k] for r in self.rows]) for k in range(len(self)))
 
     def __len__(self) -> int:
         if isinstance(self.length, int):
@@ -107,3 +104,27 @@ def without_first(source: Ranged) -> Ranged:
     rows = [r[1:] for r in source.rows]
     view = without_first(source.by_view) if source.by_view is not None else None
     return Ranged(source.length - 1, lambda k, given: source.item(k + 1, given), rows, view)
+
+
+def even_steps(items: Any) -> range | None:
+    """The range that has the items of a tuple or list of ints: of `(-1, 0, 1)` that is `range(-1, 2)`."""
+    if type(items) not in (tuple, list) or len(items) < 2 or any(type(item) is not int for item in items):
+        return None
+    step = items[1] - items[0]
+    found = range(items[0], items[-1] + step, step) if step else range(0)
+    return found if tuple(found) == tuple(items) else None
+
+
+def around_loops(here: Session, items: tuple | list, body: Callable) -> Callable:
+    """The body of a loop over a few ints, which is rolled only if it has loops in it."""
+    steps = even_steps(items)
+
+    def has_loop(lets: Any) -> bool:
+        return any(let.primitive.name == "loop" or any(has_loop(r.lets) for r in let.regions()) for let in lets)
+
+    def around(item: Any) -> None:
+        body(item)
+        if isinstance(item, Number) and not (even_steps(items) == steps and has_loop(here.region.builder.lets)):
+            raise TrialOver("it runs over a few ints, and no loop is inside of it", here.span())
+
+    return around

@@ -286,7 +286,8 @@ def _pass(
             if isinstance(loc, StructureLocation):
                 slots = appended(here, loc.owner, _first(here, loc, after_entry), loop.span)
                 if _few(here, loop):  # a branch on staged values that appends asks for it to be rolled
-                    kinds = here.mixed != mixed  # unrolled, each item keeps the type that it has in Python
+                    numbers = any(not atom.type.dims for slot in slots for atom in slot.atoms)
+                    kinds = numbers and here.mixed != mixed  # unrolled, each keeps the type that it has in Python
                     if kinds or here.decisions.plain_lists or not worth_gathering(here, slots, index):
                         raise TrialOver(f"{loc.describe()} changes in the loop", loop.span)
                     here.gathers_few = True
@@ -398,7 +399,6 @@ def _finish(here: Session, loop: Loop, entry: list, staged: StagedBody) -> None:
             renamed[carry.param] = carry.initial()
             kept[carry.param] = renamed[carry.param] if carry.entry is None else carry.entry
     initial = [c.initial() for c in carries]
-    rows = [r.read() for r in loop.rows]
     params = [c.param for c in carries]
     finals: list[Atom] = [c.final for c in carries]  # type: ignore[misc]
     slots = [slot for _, found in staged.gathered for slot in found]
@@ -419,11 +419,11 @@ def _finish(here: Session, loop: Loop, entry: list, staged: StagedBody) -> None:
         condition = close(staged.test, "test", [staged.index, *consts, *params], [staged.condition], renamed)
         size = fresh_symbol("trips")
     attributes: dict[str, Any] = dict(
-        body=body, cond=condition, length=loop.length, roles=Roles(len(consts), len(params), 0, len(rows))
+        body=body, cond=condition, length=loop.length, roles=Roles(len(consts), len(params), 0, len(loop.rows))
     )
     if size is not None:
         attributes["size"] = size
-    outs = here.emit(core_loop, *consts, *initial, *rows, **attributes)
+    outs = here.emit(core_loop, *consts, *initial, *(r.read() for r in loop.rows), **attributes)
     trips = None
     if size is not None:
         trips, outs = outs[0], outs[1:]

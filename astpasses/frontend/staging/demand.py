@@ -74,7 +74,9 @@ def length(value: StagedArray) -> int:
         return dim
     here = session()
     remedy = "append its items to a list in a loop, or compute with array operations"
-    raise NeedConcrete({("size",)}, "the length of an array", here.span(), remedy)
+    given = roots_of(here, here.dim_atom(dim))  # numbers that give the size are pinned; of an argument's it has none
+    roots = given if given and all(root[0] == "argument" for root in given) else {("size",)}
+    raise NeedConcrete(roots, "the length of an array", here.span(), remedy)
 
 
 def roots_of(here: Session, atom: Any) -> set[tuple]:
