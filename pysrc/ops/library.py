@@ -134,6 +134,7 @@ for _function, _name in {
     math.isclose: "math_isclose",
     Foreign("scipy.special", "expit"): "sigmoid",
     Foreign("scipy.special", "logit"): "logit",
+    Foreign("scipy.special", "ndtr"): "ndtr",
     Foreign("scipy.special", "xlogy"): "xlogy",
     Foreign("scipy.special", "xlog1py"): "xlog1py",
     REGISTRY["polygamma"].spellings[0]: "polygamma",

@@ -317,6 +317,12 @@ def logit(x: Operand) -> Atom:
     return sub(ufunc(np.log, x), ufunc(np.log1p, ufunc(np.negative, x)))
 
 
+def ndtr(x: Operand) -> Atom:
+    """The normal distribution's, by `erfc`: no digits are lost far below 0."""
+    x = as_inexact(x)
+    return mul(special.erfc(mul(x, like(x, -math.sqrt(0.5)))), like(x, 0.5))
+
+
 def xlogy(x: Operand, y: Operand) -> Atom:
     return _times_log(np.log, 0, x, y)
 

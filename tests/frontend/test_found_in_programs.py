@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 import metaphrase as mp
 from metaphrase.api import memory
+from metaphrase.astpasses.frontend.staging import reach
 from metaphrase.source import UnsupportedError
 
 
@@ -256,3 +258,51 @@ def test_loops_over_a_few_ints_are_rolled_around_loops():
     args = (np.array([2, 0, 1]), np.array([-1, -1, 0]), 3)
     assert mp.source(near, *args).count("while") < 9
     assert mp.jit(near)(*args) == near(*args)
+
+
+def by_halves(f, a, b, tol, depth=0):
+    m = 0.5 * (a + b)
+    one, two = (b - a) * f(m), 0.5 * (b - a) * (f(0.5 * (a + m)) + f(0.5 * (m + b)))
+    if depth > 15 or abs(two - one) < tol:
+        return two
+    return by_halves(f, a, m, tol / 2, depth + 1) + by_halves(f, m, b, tol / 2, depth + 1)
+
+
+def area(w, b):
+    return by_halves(lambda x: np.exp(-w * x * x), 0.0, b, 1e-2)
+
+
+def area_of(p):
+    return area(p[0], p[1])
+
+
+def test_a_recursion_that_calls_itself_twice_under_tests_ends_or_is_refused():
+    np.testing.assert_allclose(mp.jit(area)(3.0, 1.0), area(3.0, 1.0), rtol=1e-14)
+    with pytest.raises(UnsupportedError, match="the depth to which 'by_halves' calls itself"):
+        mp.jit(area_of)(np.array([3.0, 1.0]))
+
+
+def longest_in_common(s, t):
+    table = [[0] * (len(t) + 1) for _ in range(len(s) + 1)]
+    for i in range(len(s)):
+        for j in range(len(t)):
+            table[i + 1][j + 1] = table[i][j] + 1 if s[i] == t[j] else max(table[i][j + 1], table[i + 1][j])
+    return table[-1][-1]
+
+
+def test_stores_into_lists_of_a_table_collect_no_garbage(monkeypatch):
+    collected = []
+    monkeypatch.setattr(reach, "collect_all", lambda: collected.append(1))
+    s, t = np.array([1, 2, 3, 1, 2, 0]), np.array([2, 3, 3, 1, 0, 2])
+    assert mp.jit(longest_in_common)(s, t) == longest_in_common(s, t) == 4
+    assert len(collected) < 6
+
+
+def test_ndtr():
+    for x in (np.linspace(-30.0, 9.0, 100), np.linspace(-9, 3, 9, dtype=np.float32), 0.5, 3):
+        want = special.ndtr(x)
+        got = mp.jit(lambda x: special.ndtr(x))(x)
+        assert np.asarray(got).dtype == np.asarray(want).dtype
+        np.testing.assert_allclose(got, want, rtol=1e-13 if want.dtype == np.float64 else 1e-5)
+    slopes = mp.grad(lambda x: np.sum(special.ndtr(x)))(np.array([-1.0, 0.0, 2.0]))
+    np.testing.assert_allclose(slopes, np.exp(-0.5 * np.array([1.0, 0.0, 4.0])) / np.sqrt(2 * np.pi))

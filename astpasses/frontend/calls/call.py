@@ -70,6 +70,7 @@ CHANGES = {
 _EXACT = ("decimal", "_pydecimal", "fractions", "datetime", "json")  # what makes no floats of numbers
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
+MOST_CALLS = 500  # of one that calls itself twice, under as many tests
 _WRITTEN = (types.FunctionType, types.MethodType)
 _context_manager = contextlib.contextmanager(lambda: iter(()))
 
@@ -293,11 +294,13 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
 def _enter(here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple, keywords: dict) -> Any:
     """Run converted code, noting the call path; endless recursion on a staged test ends here."""
     depth = sum(1 for entry in here.path if entry[0] is function.__code__)
-    if here.tests and (depth > DEEPEST or depth == HALVINGS <= 2 * len(here.tests)):
+    here.again[function.__code__] += len(here.tests) >= HALVINGS <= depth
+    endless = depth > DEEPEST or here.again[function.__code__] > MOST_CALLS
+    if here.tests and (endless or depth == HALVINGS <= 2 * len(here.tests)):
         from ..staging.demand import roots_of
 
         roots = set().union(*(roots_of(here, test) for test in here.tests))
-        if roots <= {("size",)} or depth > DEEPEST:
+        if roots <= {("size",)} or endless:
             raise NeedConcrete(  # of what it may depend on, numbers that are given can be pinned
                 {root for root in roots if root[0] == "argument"} or roots,
                 f"the depth to which '{function.__name__}' calls itself",

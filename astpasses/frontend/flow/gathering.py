@@ -220,9 +220,7 @@ def holds(here: Session, value: list, wanted: Any) -> Any:
     leaves, tree = tree_util.tree_flatten(wanted)
     found: Any = False
     for item in value:
-        if not isinstance(item, Rows):
-            raise not_a_list(here)
-        if item.tree != tree or any(a.ndim > 1 for a in item.arrays):
+        if not isinstance(item, Rows) or item.tree != tree or any(a.ndim > 1 for a in item.arrays):
             raise not_a_list(here)
         same: Any = None
         for array, leaf in zip(item.arrays, leaves):
@@ -242,9 +240,7 @@ def length(here: Session, value: list) -> Any:
 def item_of(here: Session, value: list, index: Any) -> Any:
     """`value[index]` of a list that was gathered."""
     if isinstance(index, int) and len(value) > 1:  # items apart from the rows are there as they are
-        if index >= 0 and not any(isinstance(v, Rows) for v in value[: index + 1]):
-            return value[index]
-        if index < 0 and not any(isinstance(v, Rows) for v in value[index:]):
+        if not any(isinstance(v, Rows) for v in (value[: index + 1] if index >= 0 else value[index:])):
             return value[index]
     if isinstance(index, slice) and (tail := _tail(value, index)) is not None:
         return snapshot(here, tail)

@@ -11,6 +11,7 @@ import os
 import sys
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,6 +88,7 @@ class Session:
         self.roots: dict[int, tuple[Any, Any]] = {}
         self.origins: dict[Var, tuple] = {}
         self.path: list[tuple] = []
+        self.again: Counter = Counter()  # how often a function called itself deep under tests
         self.repeated: dict[tuple, Repeated] = {}  # calls of functions, by the kinds of their arguments
         self.newest: dict[tuple, Any] = {}
         self.attempts: list[Attempt] = []
