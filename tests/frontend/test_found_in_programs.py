@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -306,3 +307,31 @@ def test_ndtr():
         np.testing.assert_allclose(got, want, rtol=1e-13 if want.dtype == np.float64 else 1e-5)
     slopes = mp.grad(lambda x: np.sum(special.ndtr(x)))(np.array([-1.0, 0.0, 2.0]))
     np.testing.assert_allclose(slopes, np.exp(-0.5 * np.array([1.0, 0.0, 4.0])) / np.sqrt(2 * np.pi))
+
+
+def implicit(k, x, array):
+    xs = [x]
+    for i in range(9):
+        x = xs[-1]
+        while np.max(np.abs(k * x + x - xs[-1])) > 1e-12:
+            x = x - (k * x + x - xs[-1]) / (1.5 + k)
+        xs.append(x + i)
+    return np.array(xs) if array else xs
+
+
+def test_a_list_that_is_read_has_no_loop_unrolled_that_has_loops_inside():
+    x = np.array([1.0, 2.0])
+    array = functools.partial(implicit, array=True)
+    assert mp.source(array, 0.5, x).count("while") < 4
+    np.testing.assert_allclose(mp.jit(array)(0.5, x), array(0.5, x))
+    rows = mp.jit(mp.vmap(array, (0, None)))(np.array([0.5, 0.75]), x)
+    np.testing.assert_allclose(rows, [array(0.5, x), array(0.75, x)])
+
+
+def test_a_list_of_few_items_that_is_returned_has_its_items():
+    x = np.array([1.0, 2.0])
+    items = functools.partial(implicit, array=False)
+    np.testing.assert_allclose(mp.jit(items)(0.5, x), items(0.5, x))
+    rows = mp.jit(mp.vmap(items, (0, None)))(np.array([0.5, 0.75]), x)
+    assert type(rows) is list and len(rows) == 10
+    np.testing.assert_allclose(np.array(rows)[:, 1], items(0.75, x))

@@ -278,8 +278,7 @@ class Pass:
         text = f"{said(self.label(path))} is {was} before the loop and {now} after an iteration"
         remedy = "give it one type from the start"
         other = isinstance(out, StagedArray) != isinstance(entry, StagedArray)
-        kind = PeelFirst if other else TrialOver
-        over = kind(text, self.here.span(), remedy, self.makers(path, out, entry))
+        over = (PeelFirst if other else TrialOver)(text, self.here.span(), remedy, self.makers(path, out, entry))
         over.sizes = sizes_of(self.here, entry, out)
         return over
 

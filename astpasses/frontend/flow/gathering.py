@@ -21,6 +21,7 @@ from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import to_integer
+from ..staging.demand import roots_of
 from ..staging.journal import StructureLocation
 from ..staging.session import Session
 from ..staging.signals import TrialOver
@@ -115,8 +116,6 @@ def gathered(here: Session, value: list) -> Any:
 def items_of_array(here: Session, array: StagedArray, python: type | None = None) -> list | None:
     """`list(x)` and `x.tolist()` where only the run knows how many there are. None where staging can know it: of
     an argument's size, and where numbers that are given make it."""
-    from ..staging.demand import roots_of
-
     count = array.type.dims[0] if array.ndim == 1 else 0
     roots = set() if isinstance(count, int) else roots_of(here, here.dim_atom(count))
     if all(root[0] == "argument" for root in roots):
@@ -130,8 +129,6 @@ def items_of_array(here: Session, array: StagedArray, python: type | None = None
 
 def of_the_run(here: Session, size: Any) -> bool:
     """Whether a size follows from what arrays hold or loops compute, so that staging can't know it."""
-    from ..staging.demand import roots_of
-
     roots = set() if isinstance(size, int) else roots_of(here, here.dim_atom(size))
     return any(root[0] in ("array", "carry") for root in roots)
 
@@ -167,9 +164,8 @@ def arrays_inside(here: Session, value: Any, function: Any = None, depth: int = 
 
 def is_short(value: list, most: int = FEW) -> bool:
     """Whether a gathered list is known to have few items."""
-    counts = [item.arrays[0].type.dims[0] if isinstance(item, Rows) else 1 for item in value]
-    known = [count for count in counts if isinstance(count, int)]
-    return len(known) == len(counts) and sum(known) <= most
+    counts: list[Any] = [item.arrays[0].type.dims[0] if isinstance(item, Rows) else 1 for item in value]
+    return all(isinstance(count, int) for count in counts) and sum(counts) <= most
 
 
 def _stacked(tree: tree_util.PyTreeDef, arrays: Iterator[StagedArray], axis: int) -> StagedArray:

@@ -7,6 +7,7 @@ staged as often as the loop runs, which is logged with the reason.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from metaphrase.late import dataclass, log
 from metaphrase.ops.arithmetic import max_
 from metaphrase.ops.compare import ne
 from metaphrase.ops.effects import check
-from metaphrase.source import UnsupportedError
+from metaphrase.source import SourceError, UnsupportedError
 
 from ..operators.arithmetic import dim_of
 from ..staging.demand import roots_of, whole_numbers
@@ -29,11 +30,11 @@ from ..staging.journal import BoxLocation, Location
 from ..staging.literals import elements as all_elements
 from ..staging.literals import known_value
 from ..staging.session import Session, session
-from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
+from ..staging.signals import ListRead, NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
-from .iterators import Ranged, around_loops, even_steps, started, without_first
+from .iterators import Ranged, around_loops, even_steps, has_loop, started, without_first
 from .lazy import lazily
 from .loops import Loop, RowsWritten, roll
 from .stacks import NeedStack, become_stack, is_stack, older_loop
@@ -79,7 +80,7 @@ def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
 
 def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
     """How many items a range has."""
-    a, b = _size_or_dim(here, start), _size_or_dim(here, stop)
+    a, b, nonnegative = _size_or_dim(here, start), _size_or_dim(here, stop), False
     if a is not None and b is not None:
         distance = b - a if step > 0 else a - b
         known = distance if step in (1, -1) else floordiv(distance + abs(step) - 1, abs(step))
@@ -88,8 +89,6 @@ def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
         if here.is_bound(known):
             return known if here.facts.less_equal(0, distance) else dim_max(known, 0)
         nonnegative = here.facts.less_equal(0, distance)
-    else:
-        nonnegative = False
     gap = stop - start if step > 0 else start - stop
     if step not in (1, -1):
         gap = (gap + (abs(step) - 1)) // abs(step)
@@ -273,17 +272,13 @@ def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
         return True
     if site in here.decisions.unrolled:
         return False
-    product = length
-    for count in here.unrolling:
-        product *= count
-    return length > UNROLL or product > NEST
+    return length > UNROLL or math.prod(here.unrolling, start=length) > NEST
 
 
 def _roll_for(here: Session, loop: For, source: Ranged, rest: int, peels: bool = False) -> None:
     from ..staging.operations import negated
 
-    stop = loop.stop
-    header = None if stop is None else lambda: negated(stop())
+    header = None if loop.stop is None else lambda: negated(loop.stop())  # type: ignore[misc]
 
     def attempt(ranged_: Ranged) -> None:
         def step(index: Number, rows: list) -> None:
@@ -332,7 +327,7 @@ def _python_iterations(here: Session, elements: Any, loop: For) -> bool:
                     remedy="make a list of its items before the loop",
                 )
             count += 1
-            here.unrolling[-1] = count + 1
+            here.unrolling[-1], start = count + 1, len(here.region.builder.lets)
             try:
                 if isinstance(element, Rows):  # the body has appended as many as only the run knows
                     raise ListGrows([], "a list grows in the loop that runs over it", here.span(), "")
@@ -340,6 +335,10 @@ def _python_iterations(here: Session, elements: Any, loop: For) -> bool:
                     branch(stopped, lambda: None, lambda element=element: body(element), loop.get, loop.set, loop.names)
                 else:
                     body(element)
+                    if count == 1 and isinstance(here.decisions.unrolled.get(site), ListRead):
+                        if not here.decisions.plain_lists and has_loop(here.region.builder.lets[start:]):
+                            here.decisions.rolls_few = True
+                            raise ListGrows([], "a list is read in a loop that has loops inside", here.span(), "")
             except (ListGrows, NeedStack) as need:
                 if here.decisions.rolls(site, here.rolling) or older_loop(here, need.list):
                     raise
@@ -463,8 +462,6 @@ def not_rolled(here: Session, over: TrialOver | None, kind: str, too_long: bool 
             remedy="let its test depend on array values",
         )
     cause = over.__cause__
-    from metaphrase.source import SourceError
-
     if isinstance(cause, SourceError):
         return cause
     notes = over.notes

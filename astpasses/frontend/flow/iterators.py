@@ -10,7 +10,7 @@ In: a length and what makes the item of iteration k. Out: `Ranged`; one that Pyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
+from ..staging.demand import need_concrete
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
 from ..staging.signals import TrialOver
@@ -51,8 +52,6 @@ class Ranged:
     def __len__(self) -> int:
         if isinstance(self.length, int):
             return self.length
-        from ..staging.demand import need_concrete
-
         return need_concrete(session().size(self.length), "the number of items", int)
 
 
@@ -115,12 +114,13 @@ def even_steps(items: Any) -> range | None:
     return found if tuple(found) == tuple(items) else None
 
 
+def has_loop(lets: Iterable[Any]) -> bool:
+    return any(let.primitive.name == "loop" or any(has_loop(r.lets) for r in let.regions()) for let in lets)
+
+
 def around_loops(here: Session, items: tuple | list, body: Callable) -> Callable:
     """The body of a loop over a few ints, which is rolled only if it has loops in it."""
     steps = even_steps(items)
-
-    def has_loop(lets: Any) -> bool:
-        return any(let.primitive.name == "loop" or any(has_loop(r.lets) for r in let.regions()) for let in lets)
 
     def around(item: Any) -> None:
         body(item)

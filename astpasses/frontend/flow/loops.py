@@ -25,7 +25,7 @@ from ..staging.faults import is_users
 from ..staging.journal import MISSING, AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session
-from ..staging.signals import BranchRaised, NeedConcrete, PeelFirst, StagerSignal, TrialOver
+from ..staging.signals import BranchRaised, ListRead, NeedConcrete, PeelFirst, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
 from .appends import Slot, appended, is_table, rows_of, worth_gathering
@@ -156,7 +156,7 @@ def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, 
                 raise
             if _few(here, loop):
                 if all_known(need.list):
-                    raise TrialOver(need.why, need.span) from need
+                    raise ListRead(need.why, need.span) from need
                 # unrolled, the list would not be one of known length
                 here.decisions.must_roll(loop.site, here.rolling)
             need.item = joined(here, need.item, item_of_list(here, need.list))  # as far as the pass came

@@ -27,6 +27,7 @@ class Decisions:
     roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
     orders: str = ""  # how arrays that loops carry lie in memory: "taken" for granted, or "unknown"
     plain_lists: bool = False  # lists of few items that loops make have their items apart
+    rolls_few: bool = False  # a loop of few iterations that reads such a list is rolled
     changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
     constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
 

@@ -17,7 +17,7 @@ from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text
-from ..flow.gathering import Rows, all_known, columns, expanded, is_gathered, lists_in
+from ..flow.gathering import Rows, all_known, columns, expanded, is_gathered, lists_in, not_a_list
 from ..flow.joins import instance_parts, parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
@@ -157,6 +157,8 @@ class Collector:
             return None
         if all_known(value):
             return self.take_apart(expanded(self.here, value))
+        if self.here.decisions.rolls_few:  # it is staged again, with the loop unrolled: the list has its items then
+            raise not_a_list(self.here)
         item, arrays, python = columns(self.here, value)
         return list(arrays), listed(lists_in(item), python)
 

@@ -107,7 +107,7 @@ class Session:
         self.tries: list[Began] = []  # where the `try`s with `finally` began
         self.raises = 0  # how often user code raises what the program raises when it runs
         self.gathers = False  # whether some list holds rows
-        self.gathers_few = False  # whether one does that could have its items apart
+        self.gathers_few = decisions.rolls_few  # whether one does that could have its items apart
         self.mixed = 0  # how many joins made numbers of two types one
         self.growing: list[list] = []  # lists that the loops around append to
         self.list_names: dict[int, tuple[str, list]] = {}

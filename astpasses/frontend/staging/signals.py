@@ -73,6 +73,10 @@ class PeelFirst(TrialOver):
     that others can see. It is run apart."""
 
 
+class ListRead(TrialOver):
+    """The loop reads a list that it changes: unrolled, its items are known."""
+
+
 class Restart(StagerSignal):
     """Staging begins again with one more decision made (a pinned argument, a loop that is not rolled)."""
 

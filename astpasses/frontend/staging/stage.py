@@ -313,6 +313,7 @@ class _Staging:
         hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
         if self.here.gathers_few and not self.decisions.plain_lists and (hopeless or ("list",) in need.roots):
             self.decisions.plain_lists = True
+            self.decisions.rolled.clear()
             return Restart()
         if need.refusal is not None and (hopeless or not (arguments or loops)):
             return need.refusal
