@@ -59,9 +59,9 @@ class Independence:
         self.target, self.facts = target, facts
         self.lifetimes = Lifetimes(fn.body)
 
-    def roles(self, loop: For, counting: bool = False) -> Roles | None:
+    def roles(self, loop: For, counting: bool = False, in_order: bool = False) -> Roles | None:
         """Those of all storages that a loop writes; None where one stands in the way. `counting`: stores may become
-        atomic."""
+        atomic. `in_order`: what iterations combine they will combine in their order."""
         inside = list(walk(loop.body))
         if not all(map(self.runs_anywhere, inside)):
             return None
@@ -85,7 +85,7 @@ class Independence:
                 if self.counted(buf, inside, counting):
                     roles.counts.add(buf)
                     continue
-                monoid = self.combined(buf, loop, inside)
+                monoid = self.combined(buf, inside) if loop.kind == "red" or in_order else None
                 if monoid is None:
                     return None
                 roles.sums[buf] = monoid
@@ -113,10 +113,10 @@ class Independence:
         floats = self.target.atomic_floats and kind == "f" and size >= 4 and monoid == "sum"
         return not others and monoid in ATOMIC and (kind in "iu" and size >= 4 or floats)
 
-    def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
+    def combined(self, buf: Buf, inside: list[Stmt]) -> str | None:
         """By what iterations combine into a storage, if that is all they do with it."""
         grows = buf.space == "stack"  # its dims are those that it has in the end
-        if grows or loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
+        if grows or any(load.buf is buf for s in inside for load in loaded(s)):
             return None
         monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
         monoid = monoids.pop() if len(monoids) == 1 else None

@@ -20,13 +20,17 @@ Each element sees the same operations in the same order: results are the same to
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from metaphrase.core.dims import DimLike, Sym, floordiv, symbols
+from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MEDIUM
 from metaphrase.core.types import i64
 
 from .dependence import in_step
+from .independence import Independence
 from .lifetimes import Lifetimes
-from .nest import Fn, For, Stmt, Store, bound_inside, dearest, index_symbols, loaded, local, touched, walk
+from .nest import Buf, Fn, For, Stmt, Store, bound_inside, dearest, index_symbols, loaded, local, touched, walk
 from .place import accesses_of
 from .rewrite import rename_statement, with_storages
 from .target import Target
@@ -36,26 +40,32 @@ from .vectors import partials
 def jam(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such rounds done several at a time."""
     if target.together < 2 or not any(
-        isinstance(s, For) and (_may_be_rounds(s, target) or _may_be_sums(s, target)) for s in walk(fn.body)
+        isinstance(s, For) and (_may_be_rounds(s, target) or _may_be_rows(s, target)) for s in walk(fn.body)
     ):
         return fn.body
-    lifetimes = Lifetimes(fn.body)
+    independence = Independence(fn, target, Facts(fn.facts.ranges))
 
     def jammed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, For) and (
-                _may_be_rounds(stmt, target)
-                and _may_be_together(stmt, lifetimes)
-                or _may_be_sums(stmt, target)
-                and _are_apart(stmt, lifetimes)
-            ):
-                rows += _together(stmt, fn, target.together)
+            own = _of_a_round(stmt, target, independence) if isinstance(stmt, For) else None
+            if own is not None:
+                rows += _together(stmt, own, fn, target.together)  # type: ignore[arg-type]
             else:
                 rows.append(stmt.with_blocks(tuple(map(jammed, stmt.blocks))) if stmt.blocks else stmt)
         return tuple(rows)
 
     return jammed(fn.body)
+
+
+def _of_a_round(loop: For, target: Target, independence: Independence) -> list[Buf] | None:
+    """The variables that each round of a loop has for itself; None where rounds stay one by one."""
+    if _may_be_rounds(loop, target) and _may_be_together(loop, independence.lifetimes):
+        return list(dict.fromkeys(b for s in walk(loop.body) for b in touched(s) if not b.dims))
+    roles = independence.roles(loop, in_order=True) if _may_be_rows(loop, target) else None
+    if roles is None or roles.counts or any(b.dims for b in roles.private):
+        return None
+    return sorted(roles.private, key=lambda b: b.name)
 
 
 def _may_be_rounds(loop: For, target: Target) -> bool:
@@ -91,52 +101,52 @@ def _may_be_together(loop: For, lifetimes: Lifetimes) -> bool:
     return any(a.write and loop.index not in index_symbols(a.index) for a in places)
 
 
-def _may_be_sums(loop: For, target: Target) -> bool:
+def _may_be_rows(loop: For, target: Target) -> bool:
     """Whether the iterations of a loop may come in any order, and add up rows that are not long: a long sum has several
     partial results by itself (lanes.py)."""
-    row, *others = [s for s in loop.body if s.blocks] or (None,)
-    if others or loop.kind != "par" or loop.parts is not None:
+    inner = [s for s in loop.body if isinstance(s, For)]
+    if loop.parts is not None or isinstance(loop.extent, int) and loop.extent < target.together:
         return False
-    if isinstance(loop.extent, int) and loop.extent < target.together:
+    statements = [x for s in loop.body for x in (s.body if isinstance(s, For) else (s,))]
+    if not all(isinstance(s, Store) and s.buf.dtype != i64 for s in statements):
         return False
-    if not isinstance(row, For) or row.kind != "red" or row.parts is not None or not isinstance(row.extent, int):
+    if len(inner) + len(statements) > 2 * target.together or any(dearest(s) >= MEDIUM for r in inner for s in r.body):
         return False
-    simple = all(isinstance(s, Store) and s.buf.dtype != i64 for s in (*loop.body, *row.body) if s is not row)
-    few = len(loop.body) + len(row.body) <= 2 * target.together
-    cheap = all(dearest(s) < MEDIUM for s in row.body)
-    return simple and few and cheap and bool(partials(row)) and target.vector_from <= row.extent < target.sums_from
+    sums = [row for row in inner if row.kind == "red"]
+    if not sums or not all(partials(row) for row in sums) or any(row.kind == "seq" or row.parts for row in inner):
+        return False
+    lengths = [(row.extent, row.kind) for row in inner if isinstance(row.extent, int)]
+    fits = all(target.vector_from <= n and (kind != "red" or n < target.sums_from) for n, kind in lengths)
+    return fits and len(lengths) == len(inner)
 
 
-def _are_apart(loop: For, lifetimes: Lifetimes) -> bool:
-    """Whether iterations have nothing in common but what they read."""
-    stored = dict.fromkeys(b for s in walk(loop.body) for b in touched(s))
-    variables = [b for b in stored if not b.dims]
-    arrays = [a for s in walk(loop.body) for a in accesses_of(s) if a.write and a.buf.dims]
-    own = all(lifetimes.private(b.name, loop) for b in variables)
-    return own and all(loop.index in index_symbols(a.index) for a in arrays)
-
-
-def _together(loop: For, fn: Fn, count: int) -> list[Stmt]:
-    place = next(k for k, s in enumerate(loop.body) if s.blocks)
-    before, sweep, behind = loop.body[:place], loop.body[place], loop.body[place + 1 :]
-    assert isinstance(sweep, For)
+def _together(loop: For, variables: list[Buf], fn: Fn, count: int) -> list[Stmt]:
+    """The loop with some rounds at a time, and one for those that are left."""
     number, blocks = fn.names.fresh("i"), floordiv(loop.extent, count)
-    variables = dict.fromkeys(b for s in walk(loop.body) for b in touched(s) if not b.dims)
 
     def rounds(starts: list[DimLike]) -> tuple[Stmt, ...]:
-        """What some rounds do, and one sweep for all of them."""
-        first: list[Stmt] = []
-        inside: list[Stmt] = []
-        last: list[Stmt] = []
-        index = fn.names.fresh("i")
-        for at in starts:
-            own = {b: local(fn.names.fresh(b.name), b.dtype) for b in variables}
-            here = {loop.index: at, sweep.index: Sym(index)}
-            first += [with_storages(rename_statement(s, here), own) for s in before]
-            inside += [with_storages(rename_statement(s, here), own) for s in sweep.body]
-            last += [with_storages(rename_statement(s, here), own) for s in behind]
-        kind = "red" if sweep.kind == "red" else "par"
-        return (*first, For(index, sweep.extent, tuple(inside), kind, sweep.span), *last)
+        """What some rounds do, statement by statement, and each sweep for all of them."""
+        own = [{b: local(fn.names.fresh(b.name), b.dtype) for b in variables} for _ in starts]
+
+        def of_all(stmts: Iterable[Stmt], values: dict[str, DimLike]) -> list[list[Stmt]]:
+            return [
+                [with_storages(rename_statement(s, {loop.index: at, **values}), mine) for s in stmts]
+                for at, mine in zip(starts, own)
+            ]
+
+        made: list[Stmt] = []
+        straight: list[Stmt] = []  # what a round does up to a sweep, it does at once
+        for stmt in (*loop.body, None):
+            if stmt is not None and not isinstance(stmt, For):
+                straight.append(stmt)
+                continue
+            made += [s for row in of_all(straight, {}) for s in row]
+            straight = []
+            if stmt is not None:
+                index = fn.names.fresh("i")
+                inside = [s for row in of_all(stmt.body, {stmt.index: Sym(index)}) for s in row]
+                made.append(For(index, stmt.extent, tuple(inside), "red" if stmt.kind == "red" else "par", stmt.span))
+        return tuple(made)
 
     several = rounds([count * Sym(number) + k for k in range(count)])
     rows: list[Stmt] = [For(number, blocks, several, loop.kind, loop.span)]

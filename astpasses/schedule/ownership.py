@@ -225,11 +225,22 @@ def _is_counted(let: Let, counted: set[Var]) -> bool:
 
 
 def _reads_once(reader: Let, var: Var, alone: bool) -> bool:
-    """Whether an operation reads each element of `var` once, in the order of what it does."""
+    """Whether an operation reads each element of `var` once, in the order of what it does: `exp(a) @ v` does of
+    `exp(a)`."""
     native = reader.primitive.native
     if isinstance(native, Put):
         return alone and reader.args.index(var) == 1
+    if reader.primitive.name == "dot_general":
+        return alone and _is_vector(reader, reader.args[1 - reader.args.index(var)])
     return isinstance(native, Point) or alone and isinstance(native, Reduce)
+
+
+def _is_vector(product: Let, factor: Atom) -> bool:
+    """Whether a factor of a product has no dims but those that are summed over: such a product is loops, which take
+    each element of the other factor once."""
+    side = product.args.index(factor)
+    summed, common = (product.attributes[key][side] for key in ("contract", "batch"))
+    return not common and len(summed) == len(factor.type.dims)
 
 
 def _is_cheap(made: Plan, let: Let) -> bool:

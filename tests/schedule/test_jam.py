@@ -117,3 +117,19 @@ def test_sums_of_rows_go_together():
         m = other[:-1].split()[1]
         text = mp.source(SUMS["products"], other, f"f64[{m}]", stage="loops")
         assert "total_4 = total_4 + " not in text, text
+
+
+def scaled(a, b, u, v):
+    """Each row is added up, and then added to the columns' sums."""
+    for _ in range(3):
+        u = a / (1 + (b @ v) ** 2)
+        v = 1 / (1 + (b.T @ u) ** 2)
+    return u, v, (u * u).sum()
+
+
+def test_rows_and_columns():
+    jitted = mp.jit(scaled)
+    for n, m in ((3, 20), (8, 100), (301, 130)):
+        given = random.normal(size=n), random.normal(size=(n, m)), np.ones(n), random.normal(size=m)
+        for got, want in zip(jitted(*given), scaled(*given), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11)
