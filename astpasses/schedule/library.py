@@ -17,12 +17,12 @@ from typing import Any
 
 from metaphrase.core.dims import Dim, DimLike, product, symbols
 from metaphrase.core.ir import Let, Var
-from metaphrase.core.native import Composite, Lib, Move
+from metaphrase.core.native import Composite, Lib
 
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
 from .nest import Axis, For, LibraryCall, Load, Stmt, Store, View
-from .pieces import move_pieces
+from .ownership import order_of_reader
 from .target import EACH, LINES, ROWS, Offer
 from .values import Indices, Place, Value, stored
 from .views import collapse, in_rows, operand, part_of, row_strides, strided, view_part
@@ -148,7 +148,7 @@ def _product_nest(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
 
 def _in_order_of_reader(block: Block, out: Var) -> tuple[Place, tuple[int, ...]]:
     """Storage for a product that a nest makes, and the dims of it in the order in which they lie there."""
-    order = _order_of_reader(block, out)
+    order = order_of_reader(block.plan, out)
     if out in block.wanted or order == tuple(range(len(order))):
         return _accumulator(block, out), tuple(range(len(order)))
     dims = block.dims(out.type.dims)
@@ -181,7 +181,7 @@ def _product_call(block: Block, let: Let, offer: Offer, left: View, right: View,
 def _room(block: Block, out: Var, offer: Offer, common: int, rows: int, m: DimLike, n: DimLike) -> tuple[Value, View]:
     """Storage for a product, and that as a stack of matrices. If all that reads it is a transposition, its dims lie in
     the order of that, where the library can write there: loops go over what they read as it lies."""
-    dims, order = block.dims(out.type.dims), _order_of_reader(block, out)
+    dims, order = block.dims(out.type.dims), order_of_reader(block.plan, out)
     if offer.spaced_results and order != tuple(range(len(dims))) and out not in block.wanted:
         place = block.temp(out.name, out.type.dtype, [dims[d] for d in order])
         value = Value(place.buf.dtype, dims, lambda index: place.load(tuple(index[d] for d in order)))
@@ -193,21 +193,6 @@ def _room(block: Block, out: Var, offer: Offer, common: int, rows: int, m: DimLi
     strides = row_strides(place.dims)[:common]
     start = (*place.prefix, *(0 for _ in place.dims))
     return stored(place), View(place.buf, start, (*place.dims[:common], m, n), (*strides, n, 1))
-
-
-def _order_of_reader(block: Block, out: Var) -> tuple[int, ...]:
-    """The dims of an array in the order that its only reader gives them, where that does nothing else."""
-    order = tuple(range(len(out.type.dims)))
-    uses, lets = block.plan.uses.get(out, []), block.plan.function.lets
-    if len(uses) != 1 or uses[0] >= len(lets):
-        return order
-    reader = lets[uses[0]]
-    if not isinstance(reader.primitive.native, Move) or len(reader.out.type.dims) != len(order):
-        return order
-    pieces = move_pieces(reader)
-    read = [e.name if isinstance(e, Dim) and e.is_sym else "" for e in pieces[0].index]
-    wanted = [f"_{k}" for k in order]
-    return tuple(map(read.index, wanted)) if len(pieces) == 1 and sorted(read) == wanted else order
 
 
 def _turned(matrix: View) -> View:

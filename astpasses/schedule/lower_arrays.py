@@ -22,7 +22,7 @@ from metaphrase.core.types import i64, is_float
 from . import scalars
 from .lower import Block, rule
 from .nest import Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt, Store, Sym, always, constant, local
-from .ownership import is_lazy
+from .ownership import is_lazy, order_of_reader
 from .pieces import move_pieces, piece_at, restrict
 from .values import Indices, Place, Value, scalar, stored
 from .views import strided
@@ -375,12 +375,17 @@ def gather(block: Block, let: Let) -> None:
         picked = start_dims(block, rest)
         block.define(let.out, lambda index: x.at(_scatter_index(len(x.dims), axes, picked, index)), lazy=is_lazy(let))
         return
-    place = block.place_for(let.out)
-    loops, index = block.axes(place.dims)
+    order = order_of_reader(block.plan, let.out)  # that of the places comes first here: NumPy's is another one
+    plain = let.out in block.wanted or order == tuple(range(len(order)))
+    dims = block.dims(let.out.type.dims)
+    place = block.place_for(let.out) if plain else block.temp(let.out.name, x.dtype, [dims[d] for d in order])
+    loops, spot = block.axes(place.dims)
+    index = spot if plain else tuple(spot[order.index(d)] for d in range(len(order)))
     binds, picked = _bound_indices(block, rest, index[: len(rest[0].dims)])
     source = x.at(_scatter_index(len(x.dims), axes, picked, index[len(rest[0].dims) :]))
-    block.nest(loops, [*binds, Store(place.buf, (*place.prefix, *index), source)])
-    block.values[let.out] = stored(place)
+    block.nest(loops, [*binds, Store(place.buf, (*place.prefix, *spot), source)])
+    turned = Value(x.dtype, dims, lambda index: place.load(tuple(index[d] for d in order)))
+    block.values[let.out] = stored(place) if plain else turned
 
 
 def _bound_indices(block: Block, indices: list[Value], at: Indices) -> tuple[list[Stmt], list[DimLike]]:

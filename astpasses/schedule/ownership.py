@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from metaphrase.core.calls import may_stay
-from metaphrase.core.dims import product
+from metaphrase.core.dims import Dim, product
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Region
@@ -185,6 +185,21 @@ def _note_results(made: Plan, rows: Sequence[Atom]) -> None:
     for result in others:
         if isinstance(result, Var):
             made.uses.setdefault(result, []).append(len(made.function.lets))
+
+
+def order_of_reader(plan: Plan, out: Var) -> tuple[int, ...]:
+    """The dims of an array in the order that its only reader gives them, where that does nothing else."""
+    order = tuple(range(len(out.type.dims)))
+    uses, lets = plan.uses.get(out, []), plan.function.lets
+    if len(uses) != 1 or uses[0] >= len(lets):
+        return order
+    reader = lets[uses[0]]
+    if not isinstance(reader.primitive.native, Move) or len(reader.out.type.dims) != len(order):
+        return order
+    pieces = move_pieces(reader)
+    read = [e.name if isinstance(e, Dim) and e.is_sym else "" for e in pieces[0].index]
+    wanted = [f"_{k}" for k in order]
+    return tuple(map(read.index, wanted)) if len(pieces) == 1 and sorted(read) == wanted else order
 
 
 def _find_inlined(made: Plan) -> None:
@@ -387,4 +402,4 @@ def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[Var, Var]:
     return {out: a for out, a in state if _may_take(made, let, place, a, free)}  # type: ignore[misc]
 
 
-__all__ = ["Plan", "plan", "is_lazy", "writes_directly", "written_in_place"]
+__all__ = ["Plan", "plan", "is_lazy", "order_of_reader", "writes_directly", "written_in_place"]

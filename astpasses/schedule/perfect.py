@@ -189,7 +189,7 @@ def _nests(loop: For, independence: Independence, fn: Fn) -> tuple[Stmt, ...]:
             axes.append(Axis(inner.index, inner.extent))
             body = inner.body
         body = tuple(with_parts(s, wholes) for s in (*needed, *body))
-        place = [name for s in body if isinstance(s, Store) for e in s.index for name in index_symbols((e,))]
+        place = [name for s in body if isinstance(s, Store) for e in s.index for name in sorted(index_symbols((e,)))]
         axes.sort(key=lambda axis: place.index(axis.name) if axis.name in place else -1)
         rows.append(_own(Nest(tuple(axes), body, span=chain.span), [loop, *needed], fn))
     return tuple(rows)
