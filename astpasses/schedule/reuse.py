@@ -26,8 +26,10 @@ def reuse(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such arrays as one."""
     plain = (Store, LibraryCall)
     handed = {buf for stmt in walk(fn.body) if not isinstance(stmt, plain) for buf in touched(stmt)}
-    given = {buf for buf in fn.bufs if buf.space != "out"}
-    return _in_block(fn.body, _mentions(fn.body), handed | given)
+    fixed = handed.union(buf for buf in fn.bufs if buf.space != "out")
+    everywhere = _mentions(fn.body)
+    free = [buf for buf in everywhere if _may_move(buf) and buf not in fixed]
+    return _in_block(fn.body, everywhere, fixed) if len(free) > 1 else fn.body
 
 
 def _in_block(block: tuple[Stmt, ...], everywhere: Counter[Buf], fixed: set[Buf]) -> tuple[Stmt, ...]:
