@@ -25,6 +25,8 @@ from metaphrase.late import dataclass, field
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Access, Axis, Buf, For, If, Nest, Stmt, Store
 
+FAR = 8  # groups: beyond, what stands between two loops is not looked at
+
 
 @dataclass(eq=False)
 class Group:
@@ -97,7 +99,8 @@ def _fuse(items: list[Item], facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
                 groups.append(made)
             groups.append(Group([item], axis.name, axis.extent, {axis.kind}))
         else:
-            group, joined, axis = best
+            group, joined, axis, first = best
+            groups.move(group, first)
             before, joined = _begun(joined, axis)
             groups.insert(before, group)
             groups.join(group, joined, axis.kind)
@@ -164,11 +167,29 @@ class _Groups:
                 return group.place
         return 0
 
-    def sharing(self, item: Item, first: int) -> list[Group]:
-        """The loops from a place on that touch an array that the item touches."""
+    def sharing(self, item: Item, first: int, facts: Facts) -> list[Group]:
+        """The loops from a place on that touch an array that the item touches, and those before it that may as well
+        stand behind it."""
         arrays = [buf for buf in item.touched if buf.dims]
-        found = {g for buf in arrays for of in (self.readers, self.writers) for g in of.get(buf, ())}
-        return sorted((g for g in found if g.loop is not None and g.place >= first), key=lambda g: g.place)
+        found = {g for buf in arrays for of in (self.readers, self.writers) for g in of.get(buf, ()) if g.loop}
+        return sorted((g for g in found if self.may_stand_behind(g, first, facts)), key=lambda g: g.place)
+
+    def may_stand_behind(self, group: Group, first: int, facts: Facts) -> bool:
+        """Whether a group stands at a place or behind it, or nothing from it on to that place needs it where it is."""
+        if group.place >= first:
+            return True
+        if first - group.place > FAR or group in self.ordered or group in self.checks:
+            return False
+        between = [member for other in self.rows[group.place + 1 : first + 1] for member in other.members]
+        return not any(conflict(mine, other, facts) for mine in group.members for other in between)
+
+    def move(self, group: Group, first: int) -> None:
+        """Put a group behind a place, if it stands before it."""
+        if group.place < first:
+            self.rows.remove(group)
+            self.rows.insert(first, group)
+            for place, one in enumerate(self.rows):
+                one.place = place
 
 
 def _keys(item: Item) -> tuple[list[Buf | str], list[Buf | str]]:
@@ -205,10 +226,11 @@ def _written(group: Group, facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
     return (For(group.loop, group.extent, body, kind, group.members[0].body[0].span),)  # type: ignore[arg-type]
 
 
-def _best_group(groups: _Groups, item: Item, facts: Facts, limits: Limits) -> tuple[Group, Item, Axis] | None:
-    """The group and axis with the most to gain from sharing, if there is any gain."""
+def _best_group(groups: _Groups, item: Item, facts: Facts, limits: Limits) -> tuple[Group, Item, Axis, int] | None:
+    """The group and axis with the most to gain from sharing, if there is any gain, and behind what it stands then."""
     best: tuple[int, Group, Item, Axis] | None = None
-    for group in groups.sharing(item, groups.first_for(item, facts)):
+    first = groups.first_for(item, facts)
+    for group in groups.sharing(item, first, facts):
         assert group.loop is not None
         for axis in limits.outer(item):
             if not facts.equal(axis.extent, group.extent):  # type: ignore[arg-type]
@@ -220,7 +242,7 @@ def _best_group(groups: _Groups, item: Item, facts: Facts, limits: Limits) -> tu
                     group, joined, axis, facts
                 ):
                     best = gain, group, joined, Axis(group.loop, axis.extent, axis.kind)
-    return best[1:] if best else None
+    return (*best[1:], first) if best else None
 
 
 def _may_begin(group: Group, item: Item, axis: Axis, facts: Facts) -> bool:
