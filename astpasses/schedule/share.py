@@ -315,9 +315,12 @@ class _Sharing:
         arrays, scalars = [b for b in taken if b.dims], [b for b in taken if not b.dims and not _is_integer(b)]
         sizes = (*sorted(names), *last)
         written = {a.buf for s in inside for a in s.accesses if a.write}
-        # A context has to do with failures, memory, and signals, for which loops around loops ask.
+        # A context has to do with failures, memory, and signals, for which loops around loops ask, and those as long as
+        # data says.
         fails = any(b.dims for b in own) or any(isinstance(s, (Check, While, LibraryCall)) for s in inside)
-        fails = fails or any(isinstance(s, For) and s.kind == "seq" and _has_loops(s) for s in inside)
+        told = {s.name for s in inside if isinstance(s, Bind)}
+        loops = [s for s in inside if isinstance(s, For)]
+        fails = fails or any(s.kind == "seq" and _has_loops(s) or bool(symbols_of(s.extents) & told) for s in loops)
         if self.is_large and not integers & read:
             rows, variables = [b for b in bufs if b in own and b.dims], [b for b in bufs if b in own and not b.dims]
             fn, _ = canonical(body, arrays, rows, scalars, variables, sizes, written, self.target.words)
