@@ -18,12 +18,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from metaphrase.core.dims import Dim, symbols
+from metaphrase.core.dims import Dim, product, symbols
 from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import CALLED
 from metaphrase.late import dataclass, field
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
-from .nest import Access, Axis, Buf, For, If, Nest, Stmt, Store
+from .nest import Access, Axis, Buf, For, If, Nest, Stmt, Store, dearest
 
 FAR = 8  # groups: beyond, what stands between two loops is not looked at
 
@@ -43,11 +44,12 @@ class Group:
 class Limits:
     """`streams`: the arrays that one loop may touch, those aside that nothing else touches; where it is 0, nests share
     no loops. `sums_inside`: the loop that an array is combined along is never outside of those over its elements: each
-    may be a thread's own. `accesses`: how often the function touches each array."""
+    may be a thread's own. `accesses`: how often the function touches each array. `beside`: see target.py."""
 
     streams: int
     sums_inside: bool = False
     accesses: Mapping[Buf, int] | None = None
+    beside: int = 0
 
     def outer(self, item: Item) -> list[Axis]:
         """The axes of a nest that may be its outermost loop."""
@@ -259,7 +261,7 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
     loop = group.loop
     assert loop is not None
     inner = frozenset(a.name for a in item.axes if a.name != loop)
-    if inner and _walks_across(item, loop, inner):
+    if inner and (_walks_across(item, loop, inner) or _is_called_alone(group, item, limits)):
         return 0
     gain, made, arrays = 0, False, _counted([*group.members, item])
     for member in group.members:
@@ -283,6 +285,16 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
     ):
         return 0  # a loop that can be vectorised stays free of one that can't
     return gain
+
+
+def _is_called_alone(group: Group, item: Item, limits: Limits) -> bool:
+    """Whether a loop calls elementary functions, for several elements at a time, and would for one at a time with the
+    short loops of the item in its rounds."""
+    length = product(axis.extent for axis in item.axes if axis.name != group.loop)
+    if not isinstance(length, int) or length > limits.beside or group.kinds != {"par"}:
+        return False
+    alone = all(len(member.axes) == 1 and _straight(member, "par") for member in group.members)
+    return alone and any(dearest(s) >= CALLED for member in group.members for s in member.body)
 
 
 def _meet_along(loop: str, theirs: Iterable[Access], mine: Iterable[Access]) -> bool:

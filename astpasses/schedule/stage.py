@@ -92,7 +92,11 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass(
         "fuse",
-        _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits(target.streams, target.threads > 0))),
+        _each(
+            lambda fn, target: fuse_block(
+                fn.body, fn.facts, Limits(target.streams, target.threads > 0, beside=target.beside)
+            )
+        ),
         "early: every other pass works on loops, and finds more to do in loops that are shared",
         fused=True,
     ),

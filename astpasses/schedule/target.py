@@ -74,6 +74,7 @@ class Target:
     lockstep_from: int  # fewer iterations around a `while` run one by one
     together: int  # rounds of a loop around an innermost one that are done at a time
     vector_from: int  # a loop of fewer rounds is not worth vectorising
+    beside: int  # elements: with so few, a round of a loop is no place for what is called for many of them at a time
     late_checks_from: int  # nor is a check worth moving out of one
     reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
 
@@ -176,6 +177,7 @@ CPU = Target(
     lockstep_from=64,
     together=4,
     vector_from=8,
+    beside=64,
     late_checks_from=16,
     reads_of_a_copy=4,
     block=1024,
@@ -228,6 +230,7 @@ CUDA = replace(
     lines_from=32,
     lockstep_from=_NEVER,  # a thread has a loop of its own
     vector_from=_NEVER,
+    beside=0,
     together=1,
     late_checks_from=_NEVER,
     reads_of_a_copy=_NEVER,
