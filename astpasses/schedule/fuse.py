@@ -26,8 +26,6 @@ from metaphrase.late import dataclass, field
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Access, Axis, Buf, For, If, Nest, Stmt, Store, dearest
 
-FAR = 8  # groups: beyond, what stands between two loops is not looked at
-
 
 @dataclass(eq=False)
 class Group:
@@ -44,12 +42,14 @@ class Group:
 class Limits:
     """`streams`: the arrays that one loop may touch, those aside that nothing else touches; where it is 0, nests share
     no loops. `sums_inside`: the loop that an array is combined along is never outside of those over its elements: each
-    may be a thread's own. `accesses`: how often the function touches each array. `beside`: see target.py."""
+    may be a thread's own. `accesses`: how often the function touches each array. `beside`: see target.py.
+    `near`: what stands between two loops with no more others between them is looked at."""
 
     streams: int
     sums_inside: bool = False
     accesses: Mapping[Buf, int] | None = None
     beside: int = 0
+    near: int = 8
 
     def outer(self, item: Item) -> list[Axis]:
         """The axes of a nest that may be its outermost loop."""
@@ -169,18 +169,18 @@ class _Groups:
                 return group.place
         return 0
 
-    def sharing(self, item: Item, first: int, facts: Facts) -> list[Group]:
+    def sharing(self, item: Item, first: int, facts: Facts, near: int) -> list[Group]:
         """The loops from a place on that touch an array that the item touches, and those before it that may as well
         stand behind it."""
         arrays = [buf for buf in item.touched if buf.dims]
         found = {g for buf in arrays for of in (self.readers, self.writers) for g in of.get(buf, ()) if g.loop}
-        return sorted((g for g in found if self.may_stand_behind(g, first, facts)), key=lambda g: g.place)
+        return sorted((g for g in found if self.may_stand_behind(g, first, facts, near)), key=lambda g: g.place)
 
-    def may_stand_behind(self, group: Group, first: int, facts: Facts) -> bool:
+    def may_stand_behind(self, group: Group, first: int, facts: Facts, near: int) -> bool:
         """Whether a group stands at a place or behind it, or nothing from it on to that place needs it where it is."""
         if group.place >= first:
             return True
-        if first - group.place > FAR or group in self.ordered or group in self.checks:
+        if first - group.place > near or group in self.ordered or group in self.checks:
             return False
         between = [member for other in self.rows[group.place + 1 : first + 1] for member in other.members]
         return not any(conflict(mine, other, facts) for mine in group.members for other in between)
@@ -232,7 +232,7 @@ def _best_group(groups: _Groups, item: Item, facts: Facts, limits: Limits) -> tu
     """The group and axis with the most to gain from sharing, if there is any gain, and behind what it stands then."""
     best: tuple[int, Group, Item, Axis] | None = None
     first = groups.first_for(item, facts)
-    for group in groups.sharing(item, first, facts):
+    for group in groups.sharing(item, first, facts, limits.near):
         assert group.loop is not None
         for axis in limits.outer(item):
             if not facts.equal(axis.extent, group.extent):  # type: ignore[arg-type]
