@@ -113,11 +113,13 @@ def _may_be_rows(loop: For, target: Target) -> bool:
     if len(inner) + len(statements) > 2 * target.together or any(dearest(s) >= MEDIUM for r in inner for s in r.body):
         return False
     sums = [row for row in inner if row.kind == "red"]
-    if not sums or not all(partials(row) for row in sums) or any(row.kind == "seq" or row.parts for row in inner):
+    if not sums or any({*partials(row).values()} != {"sum"} for row in sums) or any(row.kind == "seq" or row.parts for row in inner):
         return False
+    loads = ((row, load) for row in sums for s in row.body for load in loaded(s))
+    own = {row for row, load in loads if loop.index in index_symbols(load.index)}
     lengths = [(row.extent, row.kind) for row in inner if isinstance(row.extent, int)]
-    fits = all(target.vector_from <= n and (kind != "red" or n < target.sums_from) for n, kind in lengths)
-    return fits and len(lengths) == len(inner)
+    fits = all(target.sum_from <= n and (kind != "red" or n < target.sums_from) for n, kind in lengths)
+    return fits and len(lengths) == len(inner) and len(own) == len(sums)
 
 
 def _together(loop: For, variables: list[Buf], fn: Fn, count: int) -> list[Stmt]:

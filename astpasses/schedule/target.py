@@ -75,6 +75,8 @@ class Target:
     together: int  # rounds of a loop around an innermost one that are done at a time
     vector_from: int  # a loop of fewer rounds is not worth vectorising
     beside: int  # elements: with so few, a round of a loop is no place for what is called for many of them at a time
+    row: int  # elements: beside so many a division is nothing
+    sum_from: int  # elements of a row: sums of shorter ones the processor does side by side itself
     late_checks_from: int  # nor is a check worth moving out of one
     reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
 
@@ -178,6 +180,8 @@ CPU = Target(
     together=4,
     vector_from=8,
     beside=64,
+    row=256,
+    sum_from=32,
     late_checks_from=16,
     reads_of_a_copy=4,
     block=1024,
@@ -231,6 +235,8 @@ CUDA = replace(
     lockstep_from=_NEVER,  # a thread has a loop of its own
     vector_from=_NEVER,
     beside=0,
+    row=0,
+    sum_from=_NEVER,
     together=1,
     late_checks_from=_NEVER,
     reads_of_a_copy=_NEVER,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min, product
+from metaphrase.core.dims import Atom, DimLike, Sym, dim_max, dim_min
 
 from .nest import Axis, Buf, E, Fn, Index, Load, Map, Nest, Stmt
 from .rewrite import map_expression, map_statement, rebound, rename_statement
@@ -63,8 +63,8 @@ def _parts(nest: Nest, fn: Fn, target: Target) -> list[Stmt]:
 
 
 def _is_rare(inner: tuple[Axis, ...], fn: Fn, target: Target) -> bool:
-    """Whether a remainder that these axes have no part in is taken once for many rounds of theirs."""
-    return bool(inner) and not fn.facts.less_equal(product(axis.extent for axis in inner), target.vector_from - 1)
+    """Whether a remainder is taken once for the many rounds of the innermost loop, which it stands around."""
+    return len(inner) == 1 and not fn.facts.less_equal(inner[0].extent, target.row - 1)
 
 
 def _flat(nest: Nest) -> list[Stmt]:
