@@ -113,7 +113,9 @@ def _may_be_rows(loop: For, target: Target) -> bool:
     if len(inner) + len(statements) > 2 * target.together or any(dearest(s) >= MEDIUM for r in inner for s in r.body):
         return False
     sums = [row for row in inner if row.kind == "red"]
-    if not sums or any({*partials(row).values()} != {"sum"} for row in sums) or any(row.kind == "seq" or row.parts for row in inner):
+    if not sums or any({*partials(row).values()} != {"sum"} for row in sums):
+        return False
+    if any(row.kind == "seq" or row.parts for row in inner):
         return False
     loads = ((row, load) for row in sums for s in row.body for load in loaded(s))
     own = {row for row, load in loads if loop.index in index_symbols(load.index)}
