@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from metaphrase.core.dims import DimLike, product
 from metaphrase.core.facts import Facts
 from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
@@ -24,7 +25,7 @@ from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
 NO_FACTS = Facts()
-PLACES = ("nonzero", "argsort", "iota")  # whose results lie inside of what they are made of
+PLACES = ("nonzero", "argsort", "iota")  # whose results are places in what they are made of
 
 
 def hoist(function: Function) -> Function:
@@ -109,15 +110,46 @@ def _invariant(step: Step, runs: bool) -> dict[Var, Let]:
 
 
 def _may_be_outside(let: Let, found: Mapping[Var, Let]) -> bool:
-    """Whether an operation takes from places, or stores into some, that are data. In a derivative the check of them may
-    be the value's, in a loop that has no iteration if this one has none."""
-    native = let.primitive.native
-    if not isinstance(native, (Gather, Put)) or native.kind.endswith("slice"):
+    """Whether an operation takes elements, or stores some, that are not seen to be there. In a derivative the check of
+    them may be the value's, in a loop that has no iteration if this one has none."""
+    native, out = let.primitive.native, let.outs[0].type
+    if let.primitive.name == "reshape":
+        return product(let.args[0].type.dims) != product(out.dims)
+    if not isinstance(native, (Gather, Put)):
         return False
-    return any(
-        isinstance(a, Var) and not (a in found and found[a].primitive.name in PLACES)
-        for a in let.args[1 if isinstance(native, Gather) else 2 :]
-    )
+    dims, places = let.args[0].type.dims, let.args[1 if isinstance(native, Gather) else 2 :]
+    if native.kind.endswith("slice"):
+        shape = out.dims if isinstance(native, Gather) else let.args[1].type.dims
+        regions = zip(places, shape, let.attributes["step"], dims)
+        return not all(_is_inside(*region) for region in regions)
+    return not all(_names_one(place, dims[axis], found) for place, axis in zip(places, let.attributes["axes"]))
+
+
+def _is_inside(start: Atom, length: DimLike, step: int, extent: DimLike) -> bool:
+    """Whether each element of a region of a dim is one of the dim."""
+    first = _number(start)
+    if length == 0 or first is None:
+        return length == 0
+    last = first + (length - 1) * step
+    low, high = (first, last) if step > 0 else (last, first)
+    return NO_FACTS.nonnegative(low) and NO_FACTS.less(high, extent)
+
+
+def _names_one(place: Atom, extent: DimLike, found: Mapping[Var, Let]) -> bool:
+    """Whether each index is of an element of a dim."""
+    number = _number(place)
+    if number is not None:
+        return NO_FACTS.nonnegative(number) and NO_FACTS.less(number, extent)
+    let = found.get(place) if isinstance(place, Var) else None
+    if let is None or let.primitive.name not in PLACES:
+        return False
+    of = (let.args or let.outs)[0].type.dims[let.attributes.get("axis", 0)]
+    return NO_FACTS.less_equal(of, extent)
+
+
+def _number(atom: Atom) -> DimLike | None:
+    """An integer that is known, or is a size."""
+    return atom.type.value if isinstance(atom, Var) else int(atom.value)
 
 
 def _may_have_no_size(let: Let) -> bool:

@@ -174,3 +174,41 @@ def test_an_array_of_a_negative_size_is_made_by_no_iteration(native):
             for n in (0, 3):
                 x = np.array([0.5, 2.0])
                 assert compiled(x, k, n) == array_of_no_size(x, k, n)
+
+
+def of_a_mask(y, c, d, n):
+    for _ in range(n):
+        y = np.tanh(y * np.sin(c[d > 0]).sum())
+    return y.sum()
+
+
+def of_two_as_long(y, c, d, n):
+    for _ in range(n):
+        y = np.tanh(y * np.sin(c * d).sum())
+    return y.sum()
+
+
+def of_a_place(y, c, d, n):
+    for _ in range(n):
+        y = np.tanh(y * np.sin(c[5]) + d[0])
+    return y.sum()
+
+
+def of_rows(y, c, d, n):
+    for _ in range(n):
+        y = np.tanh(y * np.sin(c[2:7].reshape(5)))
+    return y.sum() + d[0]
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("function", [of_a_mask, of_two_as_long, of_a_place, of_rows])
+def test_what_a_derivative_does_again_is_not_done_by_no_iteration(function, native):
+    """The check is in the loop of the value, which has none either."""
+    with mp.config(native=native, residual_limit=1):
+        gradient = mp.jit(mp.grad(function))
+        for length in (8, 10):
+            y, c = np.ones(5), np.linspace(0.5, 1.0, length)
+            slope_of_two = outcome(slope, lambda y, c, n: function(y, c, c, n), y, c, 2)
+            np.testing.assert_allclose(gradient(y, c, c, 2), slope_of_two, rtol=1e-5, atol=1e-8)
+        for c, d in ((3, 20_000_000), (20_000_000, 2), (3, 4)):
+            np.testing.assert_array_equal(gradient(np.ones(5), np.ones(c), np.ones(d), 0), np.ones(5))
