@@ -133,16 +133,19 @@ def _filled(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
     if any(load.buf is store.buf for s in body for load in loaded(s)):
         return None
     extents = {axis.name: axis.extent for axis in axes}
+    inside = {*extents, *(s.binds or "" for s in body)}
     box: list[tuple[DimLike, DimLike]] = []
     for entry in store.index:
         if isinstance(entry, E):
             return None
         along = sorted(symbols(entry) & {axis.name for axis in axes})
-        if not along:
+        if not along and not symbols(entry) & inside:
             box.append((entry, 1))
             continue
+        if not along:
+            return None
         begin = entry - Sym(along[0])
-        if along[0] not in extents or symbols(begin) & {axis.name for axis in axes}:
+        if along[0] not in extents or symbols(begin) & inside:
             return None
         box.append((begin, extents.pop(along[0])))
     return (store.buf, tuple(box)) if not extents else None

@@ -112,8 +112,9 @@ def _fused(loop: For, body: tuple[Stmt, ...], facts: Facts, target: Target) -> F
     if loop.parts is not None or loop.kind == "red" or not nests or not all(map(_is_plain, nests)):
         return None
     stored = {buf for s in walk(tuple(nests)) for buf in touched(s)}
-    given = {loop.index, *(s.binds or "" for s in numbers), *(buf.name for s in numbers for buf in touched(s))}
-    if any(load.buf in stored for s in numbers for load in loaded(s)) or len(given) <= len(numbers):
+    names = [loop.index, *(s.binds or touched(s)[0].name for s in numbers)]
+    given = set(names)
+    if any(load.buf in stored for s in numbers for load in loaded(s)) or len(given) < len(names):
         return None  # what one is depends on where it is asked for
     fused = fuse_block(tuple(nests), facts, Limits(target.streams, target.threads > 0))
     several = target.threads > 0 and isinstance(loop.extent, int) and loop.extent <= target.blocks
