@@ -95,4 +95,4 @@ def _less(a: DimLike, b: DimLike) -> E:
     return Op("lt", (Index(a), Index(b)), TRUTH)
 
 
-__all__ = ["block_wave"]
+__all__ = ["block_wave", "wave_of_block"]
