@@ -16,7 +16,6 @@ wavefront method (Wolfe, "Loop skewing: the wavefront method revisited", 1986); 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import reduce
 from typing import Protocol
 
@@ -29,7 +28,7 @@ from .independence import Independence
 from .nest import E, For, If, Index, Op, Stmt
 from .rewrite import rename_statement
 from .target import Target
-from .waves import Wave, far_apart, wave_of
+from .waves import Wave, far_apart, of_threads, wave_of
 
 TRUTH = np.dtype(bool)
 
@@ -46,8 +45,7 @@ class Known(Protocol):
 
 def wave_of_block(of: Known, loop: For) -> Wave | None:
     """How rounds of a loop may run side by side; None where they may not, or are few."""
-    near = replace(of.target, together=of.target.warp, vector_from=of.target.block_from)
-    wave = wave_of(loop, of.independent.lifetimes, of.facts, near)
+    wave = wave_of(loop, of.independent.lifetimes, of.facts, of_threads(of.target))
     if wave is None or wave.shared or loop.index in symbols(wave.inside.extent):
         return None
     return wave if far_apart(wave, of.facts, of.fresh, of.target.warp) else None

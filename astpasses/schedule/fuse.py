@@ -8,8 +8,8 @@ nest has its own loops and nothing else changes.
     for i: s += y[i]                         y[i] = sin(x[i])
                                              s += y[i]            (then shrink makes y a scalar)
 
-The order of items is a list schedule: an item joins a group at or after the last group that it must follow,
-so no cycle can arise.
+The order of items is a list schedule: an item joins a group at or after the last group that it must follow, or one that
+may as well stand behind that, so no cycle can arise.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from metaphrase.late import dataclass, field
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Access, Axis, Buf, For, If, Nest, Stmt, Store, dearest
+from .target import Target
 
 
 @dataclass(eq=False)
@@ -50,6 +51,11 @@ class Limits:
     accesses: Mapping[Buf, int] | None = None
     beside: int = 0
     near: int = 8
+
+    @classmethod
+    def of(cls, target: Target) -> Limits:
+        """Those of a target."""
+        return cls(target.streams, target.threads > 0, beside=target.beside)
 
     def outer(self, item: Item) -> list[Axis]:
         """The axes of a nest that may be its outermost loop."""

@@ -60,6 +60,7 @@ from .nest import (
     loaded,
     local,
     mentions,
+    named,
     operations,
     subexpressions,
     touched,
@@ -105,7 +106,7 @@ def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:
         body = _Division(fn, program, grown).host(fn.body)
         regions = [s for s in walk(body) if isinstance(s, Region)]
         growing = {buf: r for r in regions for s in walk(r.body) if isinstance(s, Grow) for buf in s.bufs}
-        apart = {buf for buf in growing for s in _outside(body, growing[buf]) if buf in _named(s)} - grown
+        apart = {buf for buf in growing for s in _outside(body, growing[buf]) if buf in named(s)} - grown
         if not apart:
             kept = frozenset({*(buf.name for buf in fn.bufs), *fn.sizes})
             return launches(replace(fn, body=without_unread(body, kept)), program, made)
@@ -119,10 +120,6 @@ def _outside(body: tuple[Stmt, ...], region: Region) -> Iterator[Stmt]:
             yield stmt
             for block in stmt.blocks:
                 yield from _outside(block, region)
-
-
-def _named(stmt: Stmt) -> set[Buf]:
-    return {*touched(stmt), *(load.buf for load in loaded(stmt))}
 
 
 class _Division:

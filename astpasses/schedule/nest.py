@@ -208,10 +208,15 @@ def bound_inside(stmt: Stmt) -> frozenset[str]:
 
 
 @fact
+def named(stmt: Stmt) -> tuple[Buf, ...]:
+    """The Bufs that a statement itself names, each once."""
+    return tuple(dict.fromkeys((*touched(stmt), *(load.buf for load in loaded(stmt)))))
+
+
+@fact
 def used_inside(stmt: Stmt) -> frozenset[Buf]:
     """The Bufs that a statement and those inside it name."""
-    own = (*touched(stmt), *(load.buf for load in loaded(stmt)))
-    return frozenset(own).union(*(used_inside(s) for block in stmt.blocks for s in block))
+    return frozenset(named(stmt)).union(*(used_inside(s) for block in stmt.blocks for s in block))
 
 
 __all__ = [
@@ -261,6 +266,7 @@ __all__ = [
     "loaded",
     "loads",
     "mentions",
+    "named",
     "local",
     "never",
     "operation",

@@ -56,7 +56,7 @@ def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target) -> tuple[Stmt, ..
     block_now = list(block)
     users = _users(block)
     for k, stmt in enumerate(block_now):
-        filled = _filled(stmt) if isinstance(stmt, Nest) and _store(stmt) is not None else None
+        filled = filled_box(stmt) if isinstance(stmt, Nest) and _store(stmt) is not None else None
         if filled is not None and filled[0].space != "arg":
             behind = users[filled[0]][users[filled[0]].index(k) + 1 :]
             _set_first(stmt, k, block_now, behind, users, fn, target)
@@ -89,7 +89,7 @@ def _set_first(
     if store is None or not isinstance(store.value, (Load, Const)) or not behind:
         return
     later = block[behind[0]]
-    whole, filled, combines = _filled(stmt), _filled(later, combining=True), _store(later)
+    whole, filled, combines = filled_box(stmt), filled_box(later, combining=True), _store(later)
     if whole is None or filled is None or combines is None or filled[0] is not store.buf:
         return
     if not _lies_inside(filled[1], whole[1], fn.facts):
@@ -119,7 +119,7 @@ def _with_store(stmt: Stmt, store: Store) -> Stmt:
     return replace(stmt, body=(store,)) if isinstance(stmt, Nest) else store
 
 
-def _filled(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
+def filled_box(stmt: Stmt, combining: bool = False) -> tuple[Buf, Box] | None:
     """The array that a statement fills a box of, or combines into each element of one, and does nothing else but give
     variables values."""
     axes, body = (stmt.axes, stmt.body) if isinstance(stmt, Nest) else ((), (stmt,))
@@ -155,7 +155,7 @@ def _overwritten(buf: Buf, users: Iterable[Stmt]) -> list[Box]:
     """The boxes of an array that its users fill, up to the first that has to do with it in another way."""
     boxes: list[Box] = []
     for stmt in users:
-        filled = _filled(stmt)
+        filled = filled_box(stmt)
         if filled is None or filled[0] is not buf:
             break
         boxes.append(filled[1])
@@ -171,7 +171,7 @@ def _lies_inside(box: Box, whole: Box, facts: Facts) -> bool:
 
 def _left(stmt: Stmt, box: Box, fn: Fn, target: Target) -> list[Stmt]:
     """The parts of a statement that fill what lies outside a box; the whole, where that is no frame of it."""
-    filled, facts = _filled(stmt), fn.facts
+    filled, facts = filled_box(stmt), fn.facts
     if filled is None:
         return [stmt]
     if _lies_inside(filled[1], box, facts):
@@ -226,4 +226,4 @@ def _renamed(nest: Nest, fn: Fn) -> Stmt:
     return replace(nest, axes=tuple(axes), body=body) if axes else body[0]
 
 
-__all__ = ["without_overwritten"]
+__all__ = ["filled_box", "without_overwritten"]

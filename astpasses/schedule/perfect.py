@@ -39,10 +39,12 @@ from .nest import (
     index_symbols,
     loaded,
     local,
+    named,
     touched,
     used_inside,
     walk,
 )
+from .overwritten import filled_box
 from .rewrite import rebound, with_parts, with_storages
 from .shrink import shrink
 from .target import Target
@@ -63,7 +65,7 @@ def perfect(fn: Fn, target: Target) -> tuple[Stmt, ...]:
         if not nests:
             return body
         body = _replaced(body, nests)
-        _settle(body, Counter(buf for s in walk(body) for buf in _mentioned(s)))
+        _settle(body, Counter(buf for s in walk(body) for buf in named(s)))
 
 
 def _replaced(block: tuple[Stmt, ...], others: Mapping[Stmt, tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
@@ -86,22 +88,9 @@ def _settle(block: tuple[Stmt, ...], everywhere: Counter[Buf]) -> None:
                 _settle(inner, everywhere)
     for buf, users in here.items():
         if buf.carried and buf.space in ("temp", "out") and all(isinstance(s, (Nest, LibraryCall)) for s in users):
-            mentions = sum(buf in _mentioned(inner) for inner in walk(tuple(users)))
-            buf.carried = not (mentions == everywhere[buf] and _fills(users[0], buf))
-
-
-def _mentioned(stmt: Stmt) -> set[Buf]:
-    return {*touched(stmt), *(load.buf for load in loaded(stmt))}
-
-
-def _fills(stmt: Stmt, buf: Buf) -> bool:
-    """Whether a nest stores each element of an array, and reads none."""
-    if not isinstance(stmt, Nest) or any(load.buf is buf for s in stmt.body for load in loaded(s)):
-        return False
-    place = tuple(Sym(axis.name) for axis in stmt.axes)
-    stores = [s for s in stmt.body if isinstance(s, Store) and s.buf is buf]
-    whole = tuple(axis.extent for axis in stmt.axes) == buf.dims and all(axis.kind == "par" for axis in stmt.axes)
-    return whole and len(stores) == 1 and stores[0].index == place and stores[0].monoid is None
+            mentions = sum(buf in named(inner) for inner in walk(tuple(users)))
+            whole = filled_box(users[0]) == (buf, tuple((0, extent) for extent in buf.dims))
+            buf.carried = not (whole and mentions == everywhere[buf])
 
 
 def _fused(loop: For, body: tuple[Stmt, ...], facts: Facts, target: Target) -> For | None:
@@ -116,7 +105,7 @@ def _fused(loop: For, body: tuple[Stmt, ...], facts: Facts, target: Target) -> F
     given = set(names)
     if any(load.buf in stored for s in numbers for load in loaded(s)) or len(given) < len(names):
         return None  # what one is depends on where it is asked for
-    fused = fuse_block(tuple(nests), facts, Limits(target.streams, target.threads > 0))
+    fused = fuse_block(tuple(nests), facts, Limits.of(target))
     several = target.threads > 0 and isinstance(loop.extent, int) and loop.extent <= target.blocks
     if several and not all(_is_chain(s, given) for s in fused):
         fused = fuse_block(tuple(nests), facts, Limits(0))
@@ -159,7 +148,7 @@ def _outside(block: Iterable[Stmt], loop: For) -> frozenset[Buf]:
         if stmt is loop:
             continue
         if any(inner is loop for inner in walk((stmt,))):
-            used |= _mentioned(stmt)
+            used = used.union(named(stmt))
             used = used.union(*(_outside(inner, loop) for inner in stmt.blocks))
         else:
             used |= used_inside(stmt)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from metaphrase.core.dims import Sym
 
-from .nest import Buf, Fn, For, LibraryCall, Map, Stmt, Store, loaded, touched, used_inside, walk
+from .nest import Buf, Fn, For, LibraryCall, Map, Stmt, Store, loaded, named, touched, used_inside, walk
 from .rewrite import with_storages
 from .target import Target
 
@@ -62,8 +62,7 @@ def _in_block(block: tuple[Stmt, ...], everywhere: Counter[Buf], fixed: set[Buf]
 
 def _mentions(block: tuple[Stmt, ...]) -> Counter[Buf]:
     """The number of statements that name each array."""
-    used = (dict.fromkeys((*touched(stmt), *(load.buf for load in loaded(stmt)))) for stmt in walk(block))
-    return Counter(buf for bufs in used for buf in bufs)
+    return Counter(buf for stmt in walk(block) for buf in named(stmt))
 
 
 def _results(block: tuple[Stmt, ...]) -> set[Buf]:

@@ -44,7 +44,7 @@ from .nest import (
 from .place import accesses_of, near
 from .rewrite import map_expression, map_statement, rebound, rename_statement, with_storages
 from .target import Target
-from .waves import waiting
+from .waves import of_threads, waiting
 
 
 def may_be_rounds(stmt: Stmt) -> bool:
@@ -279,9 +279,8 @@ class Run:
         if all(isinstance(n, int) and n <= self.target.of_a_block for n in numbers):
             return True
         body = tuple(s for m in self.members for s in self.of_block(m, Sym(self.here), 1)[0])
-        near = replace(self.target, together=self.target.warp, vector_from=self.target.block_from)
         return all(  # or they wait for one another, as a block's threads do
-            not may_be_rounds(s) or isinstance(s, For) and waiting(s, near) is not None
+            not may_be_rounds(s) or isinstance(s, For) and waiting(s, of_threads(self.target)) is not None
             for s in walk(self.turned(replace(self.fn, body=body), self.target))
         )
 

@@ -92,17 +92,13 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass(
         "fuse",
-        _each(
-            lambda fn, target: fuse_block(
-                fn.body, fn.facts, Limits(target.streams, target.threads > 0, beside=target.beside)
-            )
-        ),
+        _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits.of(target))),
         "early: every other pass works on loops, and finds more to do in loops that are shared",
         fused=True,
     ),
     Pass(
         "separate",
-        _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits(0, target.threads > 0))),
+        _each(lambda fn, target: fuse_block(fn.body, fn.facts, replace(Limits.of(target), streams=0))),
         "in place of fuse",
         fused=False,
     ),

@@ -16,7 +16,8 @@ that no two of them have to do with one another in a step. Example, of two round
 A round may be longer than the one before it (a triangle's rows): what the first one of them has is done side by side,
 the rest of each behind it. Each element sees the same operations in the same order: results are the same to the bit.
 This is loop skewing with unroll-and-jam (Wolfe, "Loop skewing: the wavefront method revisited", 1986). Branches stand
-in the way, but for those that choose a value: one that is foreseen wrongly stops all rounds.
+in the way, but for those that choose a value: one that is foreseen wrongly stops all rounds. A GPU's threads, which
+have a round each, may have others (block_waves.py).
 """
 
 from __future__ import annotations
@@ -229,15 +230,20 @@ class _Meetings:
 
 def far_apart(wave: Wave, facts: Facts, names: Callable[[str], str], rounds: int) -> bool:
     """Whether rounds of which one comes so many behind the other, or more, have nothing to do with each other."""
-    meetings, more = _Meetings(wave, facts, rounds), names("far")
+    own, more = _Meetings(wave, facts, rounds).own, names("far")
     facts.learn(more, rounds, None)
-    places = _places(wave.loop.body)
-    return not any(
-        a.buf is b.buf and (a.write or b.write) and not disjoint(a.index, index, facts, meetings.own)
-        for b in places
-        for index in [rename_index(b.index, {wave.loop.index: Sym(wave.loop.index) + Sym(more)})]
+    places, later = _places(wave.loop.body), {wave.loop.index: Sym(wave.loop.index) + Sym(more)}
+    return all(
+        a.buf is not b.buf or not (a.write or b.write) or disjoint(a.index, rename_index(b.index, later), facts, own)
         for a in places
+        for b in places
     )
+
+
+def of_threads(target: Target) -> Target:
+    """A GPU as one whose threads may have a round each: of as many rounds as a warp has threads where they meet is
+    looked at one by one."""
+    return replace(target, together=target.warp, vector_from=target.block_from)
 
 
 def _places(block: Iterable[Stmt]) -> list[Access]:
@@ -368,4 +374,4 @@ class _Writing:
         return [with_storages(rebound(rename_statement(s, here), loops | own), storages) for s in block]
 
 
-__all__ = ["Wave", "far_apart", "in_waves", "wave_of", "waiting"]
+__all__ = ["Wave", "far_apart", "in_waves", "of_threads", "wave_of", "waiting"]
