@@ -37,7 +37,7 @@ def while_(
 ) -> tuple[Atom, ...]:
     """The carries and accumulators when `going(consts, carries)` no longer holds; `names`: of the first carries."""
     roles = Roles(len(consts), len(carries), len(sums), 0)
-    asked = [("i", INDEX), *map(_param, (*consts, *carries))]
+    asked = [("i", INDEX), *((name_of(a), a.type) for a in consts), *map(_param, carries)]
     for k, name_ in enumerate(names, 1 + len(consts)):
         asked[k] = (name_, asked[k][1])
     body = trace(name, lambda i, *a: step(*roles.parts(a)[:3]), [*asked, *map(_param, sums)])
@@ -64,9 +64,11 @@ def name_of(atom: Atom) -> str:
 
 
 def params_of(args: Parts[Atom]) -> Parts[Var]:
-    """The parameters that the body of a loop has for these operands."""
+    """The parameters that the body of a loop has for these operands. What is a size, and the same all the time, is that
+    size in the body, too: what is made there may be as long as it is."""
     params = args.map(lambda a: Var(name_of(a), a.type.plain))
-    return params.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in params.rows))
+    consts = (Var(name_of(a), a.type) for a in args.consts)
+    return params.replace(consts=consts, rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in params.rows))
 
 
 def _param(atom: Atom) -> tuple[str, Array]:

@@ -212,3 +212,24 @@ def test_what_a_derivative_does_again_is_not_done_by_no_iteration(function, nati
             np.testing.assert_allclose(gradient(y, c, c, 2), slope_of_two, rtol=1e-5, atol=1e-8)
         for c, d in ((3, 20_000_000), (20_000_000, 2), (3, 4)):
             np.testing.assert_array_equal(gradient(np.ones(5), np.ones(c), np.ones(d), 0), np.ones(5))
+
+
+def of_sizes_that_part(y, c, d, k):
+    w = 0
+    while w < k:
+        w += 1
+        y = np.tanh(y + np.sin(c * d).sum() * 0.2)
+    return y.sum()
+
+
+def test_second_derivatives_of_sizes_that_no_iteration_compares():
+    """Steps that run again compare the sizes of two arrays, so the sizes are among what they are given."""
+    with mp.config(native=False, residual_limit=1):
+        slopes = mp.grad(of_sizes_that_part, 1)
+        second = mp.jit(mp.grad(lambda *args: slopes(*args).sum(), 1))
+        for length in (8, 6):
+            y, c, d = np.linspace(0.1, 0.5, length), np.linspace(0.5, 0.9, length), np.linspace(0.7, 0.8, length)
+            want = slope(lambda c, y, k: slopes(y, c, d, k).sum(), c, y, 2)
+            np.testing.assert_allclose(second(y, c, d, 2), want, rtol=1e-5, atol=1e-8)
+        for c, d in ((2, 3), (3, 2), (2, 2)):
+            np.testing.assert_array_equal(second(np.ones(6), np.ones(c), np.ones(d), 0), np.zeros(c))
