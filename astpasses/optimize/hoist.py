@@ -18,7 +18,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.native import Gather, Move, Put
+from metaphrase.core.native import Gather, Lib, Move, Put, Reduce
 from metaphrase.core.scalars import FREE
 
 from .rebuild import map_regions, replaced
@@ -26,6 +26,8 @@ from .rebuild import map_regions, replaced
 pre_ad_safe = True
 NO_FACTS = Facts()
 PLACES = ("nonzero", "argsort", "iota")  # whose results are places in what they are made of
+
+EXTREMES = ("max", "min", "argmax", "argmin")  # of nothing there is none
 
 
 def hoist(function: Function) -> Function:
@@ -92,6 +94,7 @@ def _invariant(step: Step, runs: bool) -> dict[Var, Let]:
     bound = {symbol for let in step.lets for symbol in let.own_symbols()}
     outside: set[Atom] = set(step.params.consts)
     found: dict[Var, Let] = {}
+    asked = _asked(step)
     for let in step.lets:
         guarded |= "failing" in let.effects
         if let.primitive.region or let.effects or let.uses_symbols() & bound:
@@ -100,7 +103,7 @@ def _invariant(step: Step, runs: bool) -> dict[Var, Let]:
             continue
         if guarded and (needs_a_check(let) or let.primitive.stores) or _may_have_no_size(let):
             continue
-        if not runs and _may_be_outside(let, found):
+        if not runs and (_may_be_outside(let, found) or _is_refused(let, asked)):
             continue
         if all(isinstance(a, Literal) or a in outside for a in let.args):
             found.update((v, let) for v in let.outs)
@@ -123,6 +126,25 @@ def _may_be_outside(let: Let, found: Mapping[Var, Let]) -> bool:
         regions = zip(places, shape, let.attributes["step"], dims)
         return not all(_is_inside(*region) for region in regions)
     return not all(_names_one(place, dims[axis], found) for place, axis in zip(places, let.attributes["axes"]))
+
+
+def _asked(step: Step) -> set[Atom]:
+    """What the results and the checks of the region are made of."""
+    asked = set(step.function.results)
+    for let in reversed(step.lets):
+        if let.effects or not asked.isdisjoint(let.outs):
+            asked.update(let.args)
+    return asked
+
+
+def _is_refused(let: Let, asked: Collection[Atom]) -> bool:
+    """Whether NumPy may refuse what it is given, an empty array or a singular matrix, and no check of it is here: in a
+    derivative that is the value's."""
+    native, array = let.primitive.native, let.args[0].type if let.args else None
+    if isinstance(native, Reduce) and native.monoid in EXTREMES:
+        return not all(NO_FACTS.less(0, array.dims[axis]) for axis in let.attributes["axes"])
+    flag = let.outs[-1]
+    return isinstance(native, Lib) and len(let.outs) > 1 and flag.type.dtype == bool and flag not in asked
 
 
 def _is_inside(start: Atom, length: DimLike, step: int, extent: DimLike) -> bool:

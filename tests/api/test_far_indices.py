@@ -233,3 +233,34 @@ def test_second_derivatives_of_sizes_that_no_iteration_compares():
             np.testing.assert_allclose(second(y, c, d, 2), want, rtol=1e-5, atol=1e-8)
         for c, d in ((2, 3), (3, 2), (2, 2)):
             np.testing.assert_array_equal(second(np.ones(6), np.ones(c), np.ones(d), 0), np.zeros(c))
+
+
+def of_a_solution(y, a, b, k, n):
+    for _ in range(n):
+        y = np.tanh(y * b[k] * np.linalg.solve(a, b).sum())
+    return y.sum()
+
+
+def of_a_factor(y, a, b, k, n):
+    for _ in range(n):
+        y = np.tanh(y * b[k] * np.linalg.cholesky(a).sum())
+    return y.sum()
+
+
+def of_the_largest(y, a, b, k, n):
+    for _ in range(n):
+        y = np.tanh(y * np.max(np.sin(b[b > k])) + a[0, 0])
+    return y.sum()
+
+
+@pytest.mark.parametrize("function", [of_a_solution, of_a_factor, of_the_largest])
+def test_what_numpy_refuses_is_not_asked_of_it_by_no_iteration(function):
+    with mp.config(native=False, residual_limit=1):
+        gradient = mp.jit(mp.grad(function))
+        y, a, b = np.full(3, 0.3), np.eye(3) * 2.0 + 0.1, np.full(3, 0.4)
+        for n in (2, 3):
+            want = slope(lambda y, k, n: function(y, a, b, k, n), y, 0, n)
+            np.testing.assert_allclose(gradient(y, a, b, 0, n), want, rtol=1e-5, atol=1e-8)
+        np.testing.assert_array_equal(gradient(y, np.zeros((3, 3)), y, 7, 0), np.ones(3))
+        with pytest.raises((ValueError, IndexError, np.linalg.LinAlgError)):
+            gradient(y, np.zeros((3, 3)), y, 7, 2)
