@@ -141,9 +141,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 def delete_place(arr, place, axis=None):
     """`np.delete` of one place."""
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    size = arr.shape[axis]
+    arr, axis, size = laid_out(arr, axis)
     if place < -size or place >= size:
         raise IndexError(f"index {place} is out of bounds for axis {axis % arr.ndim} with size {size}")
     if place < 0:
@@ -154,9 +152,7 @@ def delete_place(arr, place, axis=None):
 
 def delete_places(arr, places, axis=None):
     """`np.delete` of several places, a mask or a slice."""
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    size = arr.shape[axis]
+    arr, axis, size = laid_out(arr, axis)
     keep = np.ones(size, dtype=bool)
     if not isinstance(places, slice):
         places = np.asarray(places)
@@ -182,9 +178,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 def insert_place(arr, place, values, axis=None):
     """`np.insert` of what goes to one place."""
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    size = arr.shape[axis]
+    arr, axis, size = laid_out(arr, axis)
     if place < -size or place > size:
         raise IndexError(f"index {place} is out of bounds for axis {axis % arr.ndim} with size {size}")
     if place < 0:
@@ -201,9 +195,7 @@ def insert_place(arr, place, values, axis=None):
 
 def insert_places(arr, places, values, axis=None):
     """`np.insert` of an element, or a row, at each of several places."""
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    size = arr.shape[axis]
+    arr, axis, size = laid_out(arr, axis)
     if isinstance(places, slice):
         places = np.arange(size)[places]
     places = np.asarray(places)
@@ -225,6 +217,11 @@ def insert_places(arr, places, values, axis=None):
     return np.take(np.concatenate([arr, new], axis=axis), source, axis=axis)
 
 
+def laid_out(arr, axis):
+    """The array, in a row where no axis is named, the axis and its size."""
+    return (np.ravel(arr), 0, np.size(arr)) if axis is None else (arr, axis, arr.shape[axis])
+
+
 def with_size(shape, axis, size):
     """A shape, but for the size of one axis."""
     return tuple(size if k == axis % len(shape) else d for k, d in enumerate(shape))
@@ -233,20 +230,28 @@ def with_size(shape, axis, size):
 @handles(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """One count for all elements is the library's; a count for each is a size known when the program runs."""
-    if isinstance(repeats, StagedArray) and repeats.ndim and not np.can_cast(repeats.dtype, np.int64):
-        raise TypeError(f"Cannot cast array data from {repeats.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if isinstance(repeats, (list, tuple)):
+        repeats = call_value(whole, (repeats,), {}) if has_staged(repeats) else whole(repeats)
+    elif not isinstance(repeats, (StagedArray, np.ndarray)):
+        repeats = call_value(int, (repeats,), {})
+    elif not np.can_cast(repeats.dtype, np.int64):
+        what = "array data" if repeats.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {repeats.dtype!r} to dtype('int64') according to the rule 'safe'")
     if isinstance(repeats, StagedArray) and repeats.ndim == 1 and repeats.box.known is None:
         return call_value(repeat_counts, (a, repeats, axis), {})
     return call_library(np.repeat, (a, repeats, axis), {})
 
 
+def whole(repeats):
+    return np.array([int(count) for count in repeats], np.int64)
+
+
 def repeat_counts(a, repeats, axis=None):
     """`np.repeat` with a count for each element."""
-    if axis is None:
-        a, axis = np.ravel(a), 0
+    a, axis, size = laid_out(a, axis)
     if len(repeats) == 1:
-        repeats = np.broadcast_to(repeats, (a.shape[axis],))
-    elif len(repeats) != a.shape[axis]:
+        repeats = np.broadcast_to(repeats, (size,))
+    elif len(repeats) != size:
         raise ValueError("operands could not be broadcast together")
     if np.any(repeats < 0):
         raise ValueError("repeats may not contain negative values.")
