@@ -140,9 +140,10 @@ def _asked(step: Step) -> set[Atom]:
 def _is_refused(let: Let, asked: Collection[Atom]) -> bool:
     """Whether NumPy may refuse what it is given, an empty array or a singular matrix, and no check of it is here: in a
     derivative that is the value's."""
-    native, array = let.primitive.native, let.args[0].type if let.args else None
+    native = let.primitive.native
     if isinstance(native, Reduce) and native.monoid in EXTREMES:
-        return not all(NO_FACTS.less(0, array.dims[axis]) for axis in let.attributes["axes"])
+        dims = let.args[0].type.dims
+        return not all(NO_FACTS.less(0, dims[axis]) for axis in let.attributes["axes"])
     flag = let.outs[-1]
     return isinstance(native, Lib) and len(let.outs) > 1 and flag.type.dtype == bool and flag not in asked
 

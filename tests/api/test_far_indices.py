@@ -229,7 +229,7 @@ def test_second_derivatives_of_sizes_that_no_iteration_compares():
         second = mp.jit(mp.grad(lambda *args: slopes(*args).sum(), 1))
         for length in (8, 6):
             y, c, d = np.linspace(0.1, 0.5, length), np.linspace(0.5, 0.9, length), np.linspace(0.7, 0.8, length)
-            want = slope(lambda c, y, k: slopes(y, c, d, k).sum(), c, y, 2)
+            want = slope(lambda c, y, k, d=d: slopes(y, c, d, k).sum(), c, y, 2)
             np.testing.assert_allclose(second(y, c, d, 2), want, rtol=1e-5, atol=1e-8)
         for c, d in ((2, 3), (3, 2), (2, 2)):
             np.testing.assert_array_equal(second(np.ones(6), np.ones(c), np.ones(d), 0), np.zeros(c))

@@ -310,10 +310,36 @@ def rows_behind_a_return(n):
     return rows
 
 
+def place_of_the_largest(x):
+    values, pair = [x[0], x[1], x[2]], (x[1] * 2, x[2])
+    return values.index(max(values)), pair[(x[0], x[1]).index(min(x[0], x[1]))], list(x).index(max(x))
+
+
+def place_of_what_may_be_missing(x, value):
+    table = [1.0, 2.0, 5.0, 2.0]
+    try:
+        place = table.index(value, 1)
+    except ValueError:
+        place = -1
+    return place, x.tolist().count(value), table.count(value), (x[0], 2.0, 1).count(value)
+
+
+def place_in_a_grown_list(x):
+    doubled = []
+    for v in x:
+        doubled.append(v * 2)
+    return doubled.index(max(doubled)), doubled.count(4.0)
+
+
 _X = np.array([1.0, 3.0, 2.0])
 _THREE = np.array([0.5, -1.25, 0.75])
 _SQUARE = np.arange(9.0).reshape(3, 3) - 4.0
 CASES = [
+    (place_of_the_largest, (np.array([1.0, 2.0, 3.0]),)),
+    (place_of_the_largest, (np.array([3.0, 1.0, 2.0]),)),
+    (place_of_what_may_be_missing, (np.array([2.0, 1.0, 2.0]), 2.0)),
+    (place_of_what_may_be_missing, (np.array([2.0, 1.0, 2.0]), 1.0)),
+    (place_in_a_grown_list, (np.array([2.0, 3.0, 2.0, 1.0]),)),
     (append_static, (2.0,)),
     (append_static_long, (2.0,)),
     (append_rows, (_X,)),

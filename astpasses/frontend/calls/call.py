@@ -42,6 +42,7 @@ from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
+from .written_lists import number_of, place_of
 
 nested: Any = module("metaphrase.astpasses.frontend.calls.nested")
 TABLE = Filed()  # handlers by the functions that they answer
@@ -432,6 +433,8 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
                     return None
                 return getattr(target, name)(*map(hosted_value, args), **keywords)
             return _container_method(here, target, name, args, keywords)
+    if isinstance(target, tuple) and getattr(type(target), name, None) in (tuple.index, tuple.count):
+        return _container_method(here, target, name, args, keywords)
     if (
         isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range))
         and type(target).__module__ == "builtins"
@@ -464,5 +467,7 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
             return here.born({k: load_item(here, target, k) for k in target})
         if name == "copy" and isinstance(target, list):
             return here.born([load_item(here, target, k) for k in range(len(target))])
+    if isinstance(target, (list, tuple)) and name in ("index", "count") and has_staged((target, args)):
+        return call_value(place_of if name == "index" else number_of, (target, *args), keywords)
     made = getattr(known(here, target), name)(*args, **keywords)
     return here.born(made) if name == "copy" else made

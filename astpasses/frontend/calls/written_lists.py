@@ -56,3 +56,19 @@ def order_by(items, key, reverse):
     if reverse:
         return (len(keys) - 1 - np.argsort(keys[::-1], kind="stable"))[::-1]
     return np.argsort(keys, kind="stable")
+
+
+def place_of(items, value, start=0, stop=None):
+    """`list.index`: the first place of an item that equals a value."""
+    place = -1
+    for k in reversed(range(len(items))[start:stop]):
+        if items[k] == value:
+            place = k
+    if place < 0:
+        raise ValueError(f"{value!r} is not in list" if isinstance(items, list) else "tuple.index(x): x not in tuple")
+    return place
+
+
+def number_of(items, value):
+    """`list.count`: how many items equal a value."""
+    return sum([1 if item == value else 0 for item in items])

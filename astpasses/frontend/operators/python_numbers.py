@@ -11,7 +11,6 @@ raises OverflowError. A sum with a size, a loop index or a constant below 2**44 
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from typing import Any
 
@@ -28,6 +27,7 @@ from metaphrase.ops.elementary import floor, rint, stop_gradient
 from metaphrase.ops.limits import LIMIT, fits, surely_fits
 from metaphrase.ops.shape import broadcast, convert
 
+from ..rewrite.plain import OPERATORS
 from ..staging.knowledge import relate
 from ..staging.session import Session, session
 from ..values.capacities import capacity
@@ -59,14 +59,6 @@ def _takes_one_element() -> bool:
 LONE_ELEMENTS = _takes_one_element()  # whether an array of one element counts as a number, as until NumPy 2.3
 
 _i64, _f64 = WEAK[int], WEAK[float]
-_PYTHON = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 _SMALL = 2**44  # sizes, loop indices, bools and small constants: sums with them are taken to stay in 64 bits
 # In messages of what fails in translated code only: no handler of the user's takes it.
 OURS = "when translated"
@@ -125,7 +117,7 @@ def _compared_with_wide(symbol: str, left: Any, right: Any) -> Any:
         swapped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
         return _compared_with_wide(swapped.get(symbol, symbol), right, left)
     if left.python is not float:
-        return bool(_PYTHON[symbol](0, right))
+        return bool(OPERATORS[symbol](0, right))
     if abs(right) < 2**1024 - 2**970:  # a float is as large, and where it is no int the nearest one is
         near = float(right)
         gap = int(near) - right

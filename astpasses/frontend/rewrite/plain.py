@@ -9,49 +9,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from metaphrase.late import dataclass
 
-INPLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.iadd,
-    "-": operator.isub,
-    "*": operator.imul,
-    "/": operator.itruediv,
-    "//": operator.ifloordiv,
-    "%": operator.imod,
-    "**": operator.ipow,
-    "@": operator.imatmul,
-    "&": operator.iand,
-    "|": operator.ior,
-    "^": operator.ixor,
-    "<<": operator.ilshift,
-    ">>": operator.irshift,
-}
-
-
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "@": operator.matmul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+_NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul"}
+_NAMES |= {"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
+_COMPARED = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+_Binary = dict[str, Callable[[Any, Any], Any]]
+INPLACE: _Binary = {symbol: getattr(operator, f"__i{name}__") for symbol, name in _NAMES.items()}
+OPERATORS: _Binary = {symbol: getattr(operator, f"__{name}__") for symbol, name in (_NAMES | _COMPARED).items()}
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 
 
@@ -245,13 +213,11 @@ class PlainStager:
     def finally_(self) -> Iterator[None]:
         yield
 
-    @contextmanager
-    def finishing(self) -> Iterator[None]:
-        yield
+    def finishing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
-    @contextmanager
-    def attempt(self, classes: Callable[[], Any]) -> Iterator[None]:
-        yield
+    def attempt(self, classes: Callable[[], Any]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def try_(self, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
         body()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -360,9 +360,7 @@ class StagedStager(PlainStager):
 
     def contains(self, value: Any, container: Any) -> Any:
         here = current_session()
-        if here is None:
-            return value in container
-        return contains(self, here, settled(value), settled(container))
+        return value in container if here is None else contains(self, here, settled(value), settled(container))
 
     def members(self, items: Any) -> Any:
         return super().members(items) if current_session() is None else members(items)
@@ -419,25 +417,15 @@ class StagedStager(PlainStager):
         finally:
             here.tries.pop()
 
-    @contextmanager
-    def finishing(self) -> Iterator[None]:
+    def finishing(self) -> AbstractContextManager[None]:
         """Around the body of a `finally`."""
         here = current_session()
-        if here is None:
-            yield
-            return
-        with here.tries[-1].ends(here, "`finally`"):
-            yield
+        return nullcontext() if here is None else here.tries[-1].ends(here, "`finally`")
 
-    @contextmanager
-    def attempt(self, classes: Callable[[], Any]) -> Iterator[None]:
+    def attempt(self, classes: Callable[[], Any]) -> AbstractContextManager[None]:
         """Around the body of a `try` with handlers, which take exceptions of `classes()`."""
         here = current_session()
-        if here is None:
-            yield
-            return
-        with attempts.under_way(here, classes):
-            yield
+        return nullcontext() if here is None else attempts.under_way(here, classes)
 
     def try_(self, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
         """A `try` with handlers, whole: `body()` is the statement."""
