@@ -67,6 +67,7 @@ def reduced(x):
         np.sum(np.subtract.reduce(x))
         + np.sum(np.multiply.accumulate(x, axis=1))
         + np.sum(np.add.reduceat(x[0], [0, 2, 4]) ** 2)
+        + np.sum(np.multiply.reduceat(x[1], np.argmax(x, axis=1)))
         + np.hypot.reduce(x[1])
     )
 

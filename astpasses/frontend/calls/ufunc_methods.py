@@ -19,8 +19,9 @@ from metaphrase.source import UnsupportedError
 from ..staging.session import session
 from .call import call_value, has_staged
 from .numpy_shapes import as_array, axes_of, folded_axes
-from .written_math import folded, run_along
+from .written_math import folded, folded_parts, run_along
 
+MOST_PARTS = 16  # of a reduceat whose places are known: more are a loop
 
 def ufunc_method(function: np.ufunc, name: str, args: tuple, keywords: dict) -> Any:
     """`function.name(*args, **keywords)`."""
@@ -93,10 +94,12 @@ def _outer(function: np.ufunc, a: Any, b: Any) -> Any:
 
 
 def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-    _refuse(function, "reduceat", out=out, indices=indices if has_staged(indices) else None)
-    x: Any = as_array(array)
+    _refuse(function, "reduceat", out=out)
+    x, kind = _operand(function, array, dtype)
     (at,) = axes_of(axis, x.ndim)
     rows = np.moveaxis(x, at, 0)
+    if has_staged(indices) or len(indices) > MOST_PARTS:
+        return np.moveaxis(call_value(folded_parts, (function, rows, as_array(indices), kind), {}), 0, at)
     places = [int(i) for i in indices]
     parts = []
     for k, first in enumerate(places):

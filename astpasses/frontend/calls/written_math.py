@@ -246,6 +246,18 @@ def folded(function, rows, total):
     return total
 
 
+def folded_parts(function, rows, places, kind):
+    made = np.empty((len(places), *rows.shape[1:]), kind)
+    for k in range(len(places)):
+        first, last = places[k], places[k + 1] if k + 1 < len(places) else len(rows)
+        if first < 0 or first >= len(rows):
+            raise IndexError(f"index {first} out-of-bounds in {function.__name__}.reduceat [0, {len(rows)})")
+        made[k] = rows[first]
+        for i in range(first + 1, last):
+            made[k] = function(made[k], rows[i])
+    return made
+
+
 def run_along(function, rows, out):
     out[:1] = rows[:1]
     for k in range(1, len(rows)):
