@@ -36,7 +36,7 @@ class Foreign:
 
     def function(self) -> Any:
         """The function; its module is imported for it."""
-        return getattr(importlib.import_module(self.module), self.__name__)
+        return named(self.__name__, importlib.import_module(self.module))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.function()(*args, **keywords)
@@ -52,7 +52,7 @@ class Foreign:
 
     def imported(self) -> Any:
         """The function, where its module is imported; None before."""
-        return getattr(sys.modules.get(self.module), self.__name__, None)
+        return named(self.__name__, sys.modules.get(self.module))
 
 
 class Spellings(dict):
@@ -112,6 +112,10 @@ PROGRAMS: Spellings = Spellings(
             ("scipy.optimize", "_scipy_roots", "bisect brentq brenth ridder newton root_scalar"),
             ("scipy.optimize", "_scipy_minimize", "minimize"),
             ("scipy.sparse.linalg", "_scipy_iterative", "cg gmres bicgstab LinearOperator aslinearoperator"),
+            (
+                *("scipy.stats", "_scipy_stats"),
+                "norm.pdf norm.logpdf norm.cdf norm.logcdf norm.sf norm.logsf norm.ppf norm.isf",
+            ),
             ("builtins", "api.breakpoints", "breakpoint"),
             ("pdb", "api.breakpoints", "set_trace"),
         )

@@ -23,6 +23,7 @@ from .written_math import folded, folded_parts, run_along
 
 MOST_PARTS = 16  # of a reduceat whose places are known: more are a loop
 
+
 def ufunc_method(function: np.ufunc, name: str, args: tuple, keywords: dict) -> Any:
     """`function.name(*args, **keywords)`."""
     if not has_staged((args, keywords)):
