@@ -121,10 +121,19 @@ def _promote_loop(loop: For, names: Names, around: frozenset[str], facts: Facts)
             after.append(_only_if(touched_if, Store(buf, index, Load(kept), monoid)))
         else:
             nothing = Store(kept, (), constant(0, buf.dtype))
-            before.append(_only_if(touched_if, Store(kept, (), Load(buf, index)), nothing))
+            if touched_if or not _begins_anew(loop, buf, facts):
+                before.append(_only_if(touched_if, Store(kept, (), Load(buf, index)), nothing))
             after.append(_only_if(touched_if, Store(buf, index, Load(kept))))
         loop = _with_variable(loop, buf, kept)
     return before, loop, after
+
+
+def _begins_anew(loop: For, buf: Buf, facts: Facts) -> bool:
+    """Whether the loop surely stores into an array before it reads any of it."""
+    first = next((stmt for stmt in loop.body if any(buf in touched(inner) for inner in walk((stmt,)))), None)
+    if not isinstance(first, Store) or first.monoid or any(load.buf is buf for load in loaded(first)):
+        return False
+    return facts.less(0, loop.extent)
 
 
 def _lies_inside(buf: Buf, index: Map, facts: Facts) -> bool:

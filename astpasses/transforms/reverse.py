@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metaphrase.core.build import Builder
-from metaphrase.core.ir import Function, Var
+from metaphrase.core.build import Builder, literal
+from metaphrase.core.ir import Atom, Function, Var
+from metaphrase.core.types import Array, i64
 from metaphrase.late import dataclass
 from metaphrase.ops.arrays import zeros
+from metaphrase.ops.indexing import slice as slice_primitive
 
 from .common import select_marked
 from .jvp import jvp
@@ -59,10 +61,19 @@ def vjp(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f) -> 
         ]
         outs = builder.replay(parts.known, params)
         results, residuals = outs[: len(function.results)], outs[len(function.results) :]
-        cotangents = iter(builder.replay(backward, [*residuals, *bars]))
+        measured = [_as_large(bar, out.type) for bar, out in zip(bars, select_marked(results, parts.out_nonzero))]
+        cotangents = iter(builder.replay(backward, [*residuals, *measured]))
         targets = select_marked(function.params, wrt)
         found_bars = [next(cotangents) if f else zeros(p.type.plain) for p, f in zip(targets, found)]
         return builder.function([*results, *found_bars])
+
+
+def _as_large(bar: Var, type_: Array) -> Atom:
+    """A cotangent by the size of its result, which the program itself may bind."""
+    if bar.type.dims == type_.dims:
+        return bar
+    starts = (literal(0, i64) for _ in type_.dims)
+    return slice_primitive(bar, *starts, shape=type_.dims, step=(1,) * type_.ndim)
 
 
 def out_nonzero(function: Function, wrt: Sequence[bool]) -> list[bool]:

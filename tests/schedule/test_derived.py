@@ -46,7 +46,8 @@ def test_forward(name):
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_backward(name):
+def test_backward(name, monkeypatch):
+    monkeypatch.setenv("METAPHRASE_CHECK", "1")
     function, arguments = PROGRAMS[name]
     marks = floats(function)
     made = optimize(vjp(function, marks), before_transform=False)

@@ -234,7 +234,8 @@ def compose(seed: int, depth: int = 2, steps: int = 9) -> tuple[Function, list]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_loops_agree(seed):
+def test_loops_agree(seed, monkeypatch):
+    monkeypatch.setenv("METAPHRASE_CHECK", "1")
     function, arrays = compose(seed)
     check(function, *arrays, native=False, ulps=2**12)
 
