@@ -1,5 +1,6 @@
 """Lists, dicts and sets that grow: in Python where the trip count is known, gathered where it is not."""
 
+import bisect
 import collections
 
 import numpy as np
@@ -331,6 +332,14 @@ def place_in_a_grown_list(x):
     return doubled.index(max(doubled)), doubled.count(4.0)
 
 
+def place_among_sorted(x, value):
+    grades, squares = [0.0, 1.0, 2.5, 2.5, 7.0], []
+    for v in x:
+        squares.append(v * v)
+    part = bisect.bisect_left(squares, value), bisect.bisect(x, value, 1), bisect.bisect_left(x, value, hi=2)
+    return grades[bisect.bisect_right(grades, value) - 1], part, bisect.bisect(list(x[::-1]), -value, key=lambda v: -v)
+
+
 _X = np.array([1.0, 3.0, 2.0])
 _THREE = np.array([0.5, -1.25, 0.75])
 _SQUARE = np.arange(9.0).reshape(3, 3) - 4.0
@@ -339,6 +348,8 @@ CASES = [
     (place_of_the_largest, (np.array([3.0, 1.0, 2.0]),)),
     (place_of_what_may_be_missing, (np.array([2.0, 1.0, 2.0]), 2.0)),
     (place_of_what_may_be_missing, (np.array([2.0, 1.0, 2.0]), 1.0)),
+    (place_among_sorted, (np.array([0.0, 1.0, 2.0, 3.0]), 2.25)),
+    (place_among_sorted, (np.array([0.5, 1.0, 2.0]), 1.5)),
     (place_in_a_grown_list, (np.array([2.0, 3.0, 2.0, 1.0]),)),
     (append_static, (2.0,)),
     (append_static_long, (2.0,)),

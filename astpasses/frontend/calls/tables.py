@@ -1,5 +1,6 @@
 """Every table of handlers. Most files of handlers are imported when a program uses a function that they answer."""
 
+import bisect
 import builtins
 import heapq
 import itertools
@@ -34,6 +35,7 @@ FILES = {
         diag_indices_from tril_indices_from triu_indices_from array_equiv real_if_close einsum_path histogram_bin_edges
         histogram2d cumulative_sum cumulative_prod matvec vecmat sort_complex packbits unpackbits trim_zeros""",
     ("warning_calls", warnings): "catch_warnings warn",
+    ("written", bisect): "bisect bisect_left",
     ("written", np): "place putmask ix_ union1d intersect1d setdiff1d setxor1d delete insert repeat",
     ("written_heaps", heapq): "heappush heappop heapreplace heappushpop heapify nsmallest nlargest",
     ("written_math", math): "prod dist remainder modf frexp ldexp ulp gcd lcm factorial comb perm isqrt",

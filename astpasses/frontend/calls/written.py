@@ -7,13 +7,14 @@ In: the arguments of the call. Out: what NumPy gives; stores go into the arrays 
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..values.staged_values import Number, StagedArray
-from .call import call_value, handles, has_staged
+from .call import answers, call_value, handles, has_staged
 from .library_calls import call_library
 
 
@@ -122,6 +123,15 @@ def setxor1d(ar1, ar2, assume_unique=False):
     second = np.ravel(ar2) if assume_unique else np.unique(ar2)
     return np.sort(np.concatenate([first[~np.isin(first, second)], second[~np.isin(second, first)]]))
 
+
+def place_among(side, a, x, lo=0, hi=None, key=None):
+    """`bisect`: where a value goes among items that are sorted."""
+    items = np.asarray(a if key is None else [key(item) for item in a])
+    return int(lo + np.searchsorted(items[lo:hi], x, side))
+
+
+answers(bisect.bisect_left)(lambda *args, **keywords: call_value(place_among, ("left", *args), keywords))
+answers(bisect.bisect)(lambda *args, **keywords: call_value(place_among, ("right", *args), keywords))
 
 # --- sizes ---
 
