@@ -370,10 +370,11 @@ class Emitter:
         if not 0 <= block.position < len(block.function.lets):
             return frozenset()
         let = block.function.lets[block.position]
+        args = let.args[:-2] if block.on_diagonal(let) else let.args
         if var not in let.outs or let.primitive.region:
-            return reads_of([self.expr(a) for a in let.args])
+            return reads_of([self.expr(a) for a in args])
         written = let.primitive.name in self.statements
-        return reads_of([self.expr(a) for a in let.args[1:]]) if written else frozenset()
+        return reads_of([self.expr(a) for a in args[1:]]) if written else frozenset()
 
     def _still_needed(self, old: Var, target: str) -> bool:
         position, lets = self.block.position, self.block.function.lets

@@ -386,7 +386,19 @@ def halves_of_so_many(n):
 
 _HEADS = np.array([[0, -1, 3], [2, 4, -1], [-1, 5, 1]])
 
+
+def ordinary_least_squares(x, y):
+    x = np.column_stack([np.ones(len(x)), x])
+    fitted = np.linalg.lstsq(x, y, rcond=None)[0]
+    rest = y - x @ fitted
+    variance = rest @ rest / (len(y) - x.shape[1])
+    deviations = np.sqrt(np.diag(variance * np.linalg.inv(x.T @ x)))
+    spread = y - y.mean()
+    return np.sin(fitted).sum() + np.sin(fitted / deviations).sum() + np.sin(1 - rest @ rest / (spread @ spread))
+
+
 CASES = [
+    (ordinary_least_squares, (np.cos(np.arange(12.0) ** 2).reshape(6, 2), np.array([1.0, -2.0, 0.5, 1.5, -1.0, 2.0]))),
     (moments_of_numbers, (0.5, 3)),
     (moments_of_numbers, (0.5, 100)),
     (halved_from_rank_0, (np.array(40.0), 5)),
