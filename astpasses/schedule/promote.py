@@ -130,10 +130,15 @@ def _promote_loop(loop: For, names: Names, around: frozenset[str], facts: Facts)
 
 def _begins_anew(loop: For, buf: Buf, facts: Facts) -> bool:
     """Whether the loop surely stores into an array before it reads any of it."""
-    first = next((stmt for stmt in loop.body if any(buf in touched(inner) for inner in walk((stmt,)))), None)
-    if not isinstance(first, Store) or first.monoid or any(load.buf is buf for load in loaded(first)):
+    first = next((stmt for stmt in loop.body if any(buf in _named(inner) for inner in walk((stmt,)))), None)
+    if not isinstance(first, Store) or first.buf is not buf or first.monoid or any(x.buf is buf for x in loaded(first)):
         return False
     return facts.less(0, loop.extent)
+
+
+def _named(stmt: Stmt) -> set[Buf]:
+    """What a statement itself reads or stores into."""
+    return {*touched(stmt), *(load.buf for load in loaded(stmt))}
 
 
 def _lies_inside(buf: Buf, index: Map, facts: Facts) -> bool:
