@@ -47,6 +47,7 @@ from .nest import (
     walk,
 )
 from .rewrite import with_storages
+from .scalars import negated
 from .target import Target
 
 BOOL = np.dtype(bool)
@@ -225,15 +226,6 @@ def _with_scalars_of_its_own(loop: For, names: Names) -> For:
 def _again(failed: Buf, loop: For, site: int) -> If:
     """The loop as it was. Where its numbers come out a hair's breadth otherwise, it fails all the same."""
     return If(Load(failed), (replace(loop, kind="seq"), Check(boolean(False), site)), ())
-
-
-def negated(e: E) -> E:
-    """`not e`, without two `not` in a row."""
-    if isinstance(e, Op) and e.name == "not":
-        return e.args[0]
-    if isinstance(e, Op) and e.name in ("and", "or"):
-        return Op({"and": "or", "or": "and"}[e.name], tuple(negated(x) for x in e.args), BOOL)
-    return Op("not", (e,), BOOL)
 
 
 __all__ = ["late_checks"]

@@ -86,7 +86,7 @@ def _variables_read(stmt: Stmt) -> Iterator[str]:
 
 
 @fact
-def _read(stmt: Stmt) -> frozenset[Key]:
+def keys_read(stmt: Stmt) -> frozenset[Key]:
     """What a statement itself reads."""
     found: set[Key] = {*other_symbols(stmt), *(key_of(load.buf) for load in loaded(stmt))}
     found.update(*map(expression_symbols, stmt.expressions))
@@ -97,7 +97,7 @@ def _read(stmt: Stmt) -> frozenset[Key]:
 
 
 @fact
-def _written(stmt: Stmt) -> frozenset[Key]:
+def keys_written(stmt: Stmt) -> frozenset[Key]:
     """What a statement itself gives a value to."""
     found: set[Key] = set() if stmt.binds is None else {stmt.binds}
     if isinstance(stmt, (Store, LibraryCall, Combine, CallFn, Effect, Swap)):
@@ -128,20 +128,20 @@ class Lifetimes:
                 self._loop(stmt)
                 self.spans[stmt] = begin, self.place
                 continue
-            self._note(_read(stmt), False)
+            self._note(keys_read(stmt), False)
             for inner in stmt.blocks:
                 self._block(inner, loop)
-            self._note(_written(stmt), True)
+            self._note(keys_written(stmt), True)
 
     def _loop(self, stmt: Stmt) -> None:
         if isinstance(stmt, While):
             self._note([stmt.counter], True)
             self._block(stmt.before, stmt)
-            self._note(_read(stmt), False)
+            self._note(keys_read(stmt), False)
             self._block(stmt.body, stmt)
             self._note([stmt.counter], True)
             return
-        self._note(_read(stmt), False)
+        self._note(keys_read(stmt), False)
         for inner in stmt.blocks:
             self._block(inner, stmt)
 
@@ -183,4 +183,4 @@ class Lifetimes:
         return 2 * begin <= self.events[key][0] and self.events[key][-1] < 2 * end
 
 
-__all__ = ["Key", "Lifetimes", "key_of", "read_before_given"]
+__all__ = ["Key", "Lifetimes", "key_of", "keys_read", "keys_written", "read_before_given"]

@@ -120,4 +120,19 @@ def _logic(name: str, a: E, b: E) -> E:
     return Op(name, (a, b), np.dtype(bool))
 
 
-__all__ = ["apply", "as_dim", "is_size", "is_small"]
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+
+
+def negated(e: E) -> E:
+    """`not e`, without two `not` in a row. An order of floats has no opposite: none holds beside NaN."""
+    truth = np.dtype(bool)
+    if isinstance(e, Op) and e.name == "not":
+        return e.args[0]
+    if isinstance(e, Op) and e.name in ("and", "or"):
+        return Op({"and": "or", "or": "and"}[e.name], tuple(map(negated, e.args)), truth)
+    if isinstance(e, Op) and e.name in _OPPOSITE and all(x.dtype.kind in "iu" for x in e.args):
+        return Op(_OPPOSITE[e.name], e.args, truth, e.span)
+    return Op("not", (e,), truth)
+
+
+__all__ = ["apply", "as_dim", "is_size", "is_small", "negated"]

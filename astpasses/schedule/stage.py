@@ -26,6 +26,7 @@ from . import target as targets
 from .chains import in_chains
 from .check import CheckError, check
 from .columns import columns_as_rows
+from .copies import without_copies
 from .digits import in_digits
 from .expand import expand
 from .fold import fold
@@ -209,6 +210,12 @@ PASSES: tuple[Pass, ...] = (
         "lanes",
         _each(lambda fn, target: in_lanes(fn.body, fn.names, fn.facts, target)),
         "on every function, and after all that looks for a loop that is a plain reduction",
+    ),
+    Pass(
+        "copies",
+        _each(without_copies),
+        "behind what looks for a variable of one value, as lockstep and outline do; before kernels, which asks what a "
+        "round of a loop wants of the one before it",
     ),
     Pass("room", _each(lambda fn, target: make_room(fn)), "when all temporaries are there"),
     Pass("kernels", kernels, "on loops as they will be, each of which is shown to be independent or not"),
