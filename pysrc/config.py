@@ -81,7 +81,13 @@ SETTINGS = {
         ),
         Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
         Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
-        Setting("contract", True, _boolean, "thread", "let the C compiler contract a * b + c to one rounding"),
+        Setting(
+            "contract",
+            True,
+            _boolean,
+            "thread",
+            "let a * b + c have one rounding; on a GPU, let the sums that loops carry be cut into parts",
+        ),
         Setting(
             "bounds",
             True,

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .config import config
@@ -230,7 +231,7 @@ def cuda(function: Function, writes: Mapping[int, int] | None = None) -> Emitted
     from .astpasses.emit.cuda_text import emit_cuda
     from .astpasses.schedule.target import CUDA, CUDA_IN_ANY_ORDER
 
-    target = CUDA_IN_ANY_ORDER if config.fastmath else CUDA
+    target = replace(CUDA_IN_ANY_ORDER if config.fastmath else CUDA, cuts_carried_sums=config.contract)
     return run("cuda", emit_cuda, loops(function, writes, target))
 
 

@@ -23,6 +23,7 @@ from metaphrase.late import dataclass
 
 from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
 from . import target as targets
+from .carried_sums import with_carried_sums
 from .chains import in_chains
 from .check import CheckError, check
 from .columns import columns_as_rows
@@ -216,6 +217,11 @@ PASSES: tuple[Pass, ...] = (
         _each(without_copies),
         "behind what looks for a variable of one value, as lockstep and outline do; before kernels, which asks what a "
         "round of a loop wants of the one before it",
+    ),
+    Pass(
+        "carried sums",
+        _each(with_carried_sums),
+        "behind copies, which leaves `s = s + x` of what two branches and a copy did; before kernels, which cuts them",
     ),
     Pass("room", _each(lambda fn, target: make_room(fn)), "when all temporaries are there"),
     Pass("kernels", kernels, "on loops as they will be, each of which is shown to be independent or not"),

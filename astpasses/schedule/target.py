@@ -113,6 +113,7 @@ class Target:
     wide_from: int = field(default=0, kw_only=True)  # fewer elements have a thread each
     wide_work: int = field(default=0, kw_only=True)  # so has an element with more to compute
     atomic_floats: bool = field(default=False, kw_only=True)  # floats may be added up in any order
+    cuts_carried_sums: bool = field(default=False, kw_only=True)  # those of the user's loops, into parts
     shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
 
     # functions
@@ -259,6 +260,7 @@ CUDA = replace(
     wide=16,
     wide_from=1 << 17,
     wide_work=64,
+    cuts_carried_sums=True,
     shared_bytes=48 << 10,
     offers=(
         replace(_PRODUCT, spaced_results=False, small=0),
