@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -73,9 +74,8 @@ class KernelWriter:
         alone = {s for loop in walk(fn.body) if isinstance(loop, For) and loop.on == "block" for s in walk(loop.body)}
         self.grown_together = {b for s in walk(fn.body) if isinstance(s, Grow) and s not in alone for b in s.bufs}
         self.homes = Homes(fn.body)
-        self.neutral: set[tuple[str, str]] = (
-            set()
-        )  # variables that have just been given what changes nothing in a combination
+        self.neutral: set[tuple[str, str]] = set()  # variables that were just given what changes no combination
+        self.earlier: Counter[str] = Counter()  # how often the value of a variable before a loop was kept
         self.swapped = {b for s in walk(fn.body) if isinstance(s, Swap) for b in (s.a, s.b)}
         self.grown = {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
         self.barriers = Barriers()
@@ -327,7 +327,8 @@ class KernelWriter:
             kind, name = c_name(buf.dtype), buf.name
             if name not in neutral:
                 value = self.printer.literal(MONOIDS[monoid].identity(buf.dtype))[0]
-                self.line(depth, f"const {kind} mp_{name} = {name};")
+                self.earlier[name] += 1
+                self.line(depth, f"const {kind} {self.before(name)} = {name};")
                 self.line(depth, f"{name} = {value};")
         leaves = any(isinstance(s, (Check, Grow)) for s in walk(body))
         if leaves:
@@ -347,7 +348,7 @@ class KernelWriter:
             kind, name = c_name(buf.dtype), buf.name
             self.reductions.add((self.group.name, monoid, kind))
             of_all = f"mp_{self.group.name}_{monoid}_{kind}({name})"
-            whole = of_all if name in neutral else self.combined(monoid, buf.dtype, f"mp_{name}", of_all)
+            whole = of_all if name in neutral else self.combined(monoid, buf.dtype, self.before(name), of_all)
             self.line(depth, f"{name} = {whole};")
             self.met()
 
@@ -357,7 +358,8 @@ class KernelWriter:
         i, extent, group = stmt.index, self.dim(stmt.extent), self.group
         self.sync(depth, self.barriers.before_divided(stmt))
         for buf, _ in stmt.partials:
-            self.line(depth, f"{c_name(buf.dtype)} mp_{buf.name} = {buf.name};")
+            self.earlier[buf.name] += 1
+            self.line(depth, f"{c_name(buf.dtype)} {self.before(buf.name)} = {buf.name};")
         self.line(depth, f"for (i64 mp_round = 0; mp_round < {extent}; mp_round += {group.threads}) {{")
         self.line(depth + 1, f"const bool mp_there = mp_round + {group.thread} < {extent};")
         self.line(depth + 1, f"const i64 {i} = mp_there ? mp_round + {group.thread} : {self.dim(stmt.extent - 1)};")
@@ -366,7 +368,11 @@ class KernelWriter:
         self.uniform, self.scanned = True, {}
         self.line(depth, "}")
         for buf, _ in stmt.partials:
-            self.line(depth, f"{buf.name} = mp_{buf.name};")
+            self.line(depth, f"{buf.name} = {self.before(buf.name)};")
+
+    def before(self, name: str) -> str:
+        """What the value of a variable before a loop is called: in each loop of a kernel something else."""
+        return f"mp_{name}" + (f"_{self.earlier[name]}" if self.earlier[name] > 1 else "")
 
     def up_to_here(self, depth: int, stmt: Store, monoid: str) -> None:
         """What all iterations up to a thread's own have combined."""
@@ -374,7 +380,7 @@ class KernelWriter:
         nothing = self.printer.literal(MONOIDS[monoid].before_first(stmt.buf.dtype))[0]
         self.reductions.add((f"{self.group.name}_scan", monoid, kind))
         value = f"mp_there ? {self.expression(stmt.value, CALL)} : {nothing}"
-        self.line(depth, f"{name} = mp_{self.group.name}_scan_{monoid}_{kind}({value}, mp_{name});")
+        self.line(depth, f"{name} = mp_{self.group.name}_scan_{monoid}_{kind}({value}, {self.before(name)});")
 
     def met(self) -> None:
         """The threads of a block have waited for one another; those of a warp only exchanged numbers, which says

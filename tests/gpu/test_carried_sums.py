@@ -311,3 +311,19 @@ def test_the_same_to_the_bit_again():
     first = run(core(statistics, x), [x], SMALL)
     for mine, again in zip(first, run(core(statistics, x), [x], SMALL, again=True)):
         np.testing.assert_array_equal(mine, again)
+
+
+def test_two_loops_one_after_the_other():
+    """Both add to one variable, in one kernel."""
+
+    def f(x):
+        total = 1.5
+        for v in x:
+            total += v
+        for v in x:
+            total -= v * v
+        return total
+
+    x = random.normal(size=40)
+    for target in (SMALL, replace(SMALL, grid_from=1000)):
+        np.testing.assert_allclose(run(core(f, x), [x], target)[0], f(x), rtol=1e-12)
