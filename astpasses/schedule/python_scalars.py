@@ -112,6 +112,7 @@ def halves(combine: Any, values: np.ndarray) -> Any:
 
 _OPERATIONS = _Namespace(
     halves=halves,
+    pick=lambda c, a, b: a if c else b,
     inf=np.inf,
     nan=np.nan,
     polygamma=lambda order, x: REGISTRY["polygamma"].numpy(x, order=int(order)),

@@ -26,6 +26,7 @@ from . import target as targets
 from .carried_sums import with_carried_sums
 from .chains import in_chains
 from .check import CheckError, check
+from .choices import with_choices
 from .columns import columns_as_rows
 from .copies import without_copies
 from .digits import in_digits
@@ -223,6 +224,7 @@ PASSES: tuple[Pass, ...] = (
         _each(with_carried_sums),
         "behind copies, which leaves `s = s + x` of what two branches and a copy did; before kernels, which cuts them",
     ),
+    Pass("choices", _each(with_choices), "behind copies, as carried sums", fused=True),
     Pass("room", _each(lambda fn, target: make_room(fn)), "when all temporaries are there"),
     Pass("kernels", kernels, "on loops as they will be, each of which is shown to be independent or not"),
     Pass("names", _each(lambda fn, target: name_indices(fn.body, names_in_use(fn))), "when no loop is made any more"),

@@ -118,6 +118,8 @@ def _select_jvp(args: tuple, dots: tuple) -> tuple:
 
 
 declare("select", instruction(FREE, Text("fhiucb", "c ? a : b", "b1 c, a, b")))
+# Of integers, without a branch: for a condition that no processor guesses (schedule/choices.py).
+declare("pick", instruction(CHEAP, Text("iu", "b ^ ((a ^ b) & -(T)c)", "b1 c, a, b")))
 select: Primitive = Primitive(
     "select",
     type=_select_type,

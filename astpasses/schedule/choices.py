@@ -1,0 +1,341 @@
+"""Branches that only give variables numbers, as choices between numbers: a processor need not guess which way they go.
+
+In: a function whose variables are what they will be. Out: the same; in loops, branches that data decide and that
+compute little on either side are done on both. What a side adds to a variable is 0 on the other one: -0.0, which
+changes no sum of floats. Example:
+
+    if x[i] > 0.5:                        above = x[i] > 0.5
+        count = count + 1                 count = count + convert(above)
+        s = s + x[i]           ->         s = s + (x[i] if above else -0.0)
+        run = run + 1                     run = run + 1 if above else 0
+    else:
+        run = 0
+
+What a loop seeks (`if d < best: best = d`) is found seldom, and stays a branch; so does what the counters of loops, or
+the iterations before, decide, which processors guess. Floats that are no sums are left to the C compiler.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike, Sym, symbols
+from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import CHEAP, MONOIDS, facts
+
+from .lifetimes import keys_read, keys_written, read_before_given
+from .nest import (
+    Bind,
+    Const,
+    E,
+    Fn,
+    For,
+    If,
+    Index,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    While,
+    boolean,
+    constant,
+    expression_symbols,
+    loads,
+    local,
+    operations,
+    subexpressions,
+    walk,
+)
+from .rewrite import map_expression
+from .target import Target
+
+
+def with_choices(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such branches as choices."""
+    if not target.done_on_both_sides:
+        return fn.body
+    given = frozenset((*fn.sizes, *(buf.name for buf in fn.bufs)))
+    return _Choices(fn, target).block(fn.body, None, given)
+
+
+_LARGER = {"gt": True, "ge": True, "lt": False, "le": False}  # whether the first operand is
+
+
+class _Stays(Exception):
+    """A branch does what is not to be done where it is not taken."""
+
+
+class _Value(NamedTuple):
+    """What a variable is behind a branch: `more` than it was before, or something else altogether; neither where it may
+    have no value."""
+
+    value: E | None
+    more: E | None
+
+
+class _Choices:
+    def __init__(self, fn: Fn, target: Target):
+        self.fresh, self.facts, self.target = fn.names.fresh, fn.facts, target
+        self.reads = Counter(key for s in walk(fn.body) for key in keys_read(s))
+
+    def block(self, block: tuple[Stmt, ...], data: frozenset | None, given: frozenset[str]) -> tuple[Stmt, ...]:
+        """A block; `data`: of a loop's own block, the variables that each iteration has for itself; `given`: those that
+        have a value before it."""
+        rows: list[Stmt] = []
+        for stmt in block:
+            inner: frozenset | None = None
+            before = given
+            _, given = read_before_given((stmt,), given)
+            if isinstance(stmt, (For, While)):
+                whole = tuple(s for b in stmt.blocks for s in b)
+                written = frozenset().union(*map(keys_written, walk(whole)))
+                inner = written - read_before_given(whole, frozenset([stmt.binds or ""]))[0]
+                before |= {stmt.binds or ""}
+            elif isinstance(stmt, If) and data is not None and (choice := self.choice(stmt, data, before, rows)):
+                rows += choice
+                continue
+            if stmt.blocks:
+                stmt = stmt.with_blocks(tuple(self.block(b, inner, before) for b in stmt.blocks))
+            rows.append(stmt)
+        return tuple(rows)
+
+    def choice(self, stmt: If, data: frozenset, given: frozenset[str], before: list[Stmt]) -> list[Stmt] | None:
+        """The statements that do what a branch does, without one; None where it stays."""
+        inside = [s for s in walk((stmt,)) if s is not stmt]
+        work = sum(operations(s) for s in walk((stmt,)))
+        if len(inside) < 2 or work > self.target.done_on_both_sides or not self.is_guessed_wrong(stmt, inside, data):
+            return None
+        try:
+            return _Sides(self, stmt, given, before).done()
+        except _Stays:
+            return None
+
+    def is_own(self, name: str, stmt: If) -> bool:
+        """Whether nobody but a branch reads a variable, and no iteration what another one left."""
+        inside = sum(name in keys_read(s) for s in walk((stmt,)))
+        return self.reads[name] == inside and name not in read_before_given((stmt,))[0]
+
+    def is_guessed_wrong(self, stmt: If, inside: list[Stmt], data: frozenset) -> bool:
+        """Whether each iteration has a number of its own that decides a branch, and the branch does not change it."""
+        changed = frozenset().union(*map(keys_written, inside))
+        read = keys_read(stmt)
+        arrays = any(load.buf.dims for load in loads(stmt.condition))
+        return not read & changed and (arrays or bool(read & data))
+
+    def may_be_read(self, load: Load, seen: set[Load]) -> bool:
+        """Whether an element is read in any case, or lies in its array."""
+        known: Facts = self.facts
+        return load in seen or all(
+            not isinstance(place, E) and known.nonnegative(place) and known.less(place, dim)
+            for place, dim in zip(load.index, load.buf.dims)
+        )
+
+
+class _Sides:
+    """One branch, and those in it."""
+
+    def __init__(self, of: _Choices, stmt: If, given: frozenset[str], before: list[Stmt]):
+        self.of, self.stmt, self.before = of, stmt, given
+        self.seen = {load for s in before if not s.blocks for e in s.expressions for load in loads(e)}
+        self.seen |= set(loads(stmt.condition))
+        stored = {key for s in before for inner in walk((s,)) for key in keys_written(inner)}
+        self.seen = {load for load in self.seen if load.buf.dims and load.buf not in stored}
+        self.variables: dict[str, E] = {}  # as expressions
+        self.rows: list[Stmt] = []
+
+    def done(self) -> list[Stmt]:
+        values = self.sides(self.stmt, {})
+        left = {name: self.whole(name, v) for name, v in values.items() if not self.of.is_own(name, self.stmt)}
+        while left:
+            ready = next((n for n in left if not any(self.reads(e, n) for m, e in left.items() if m != n)), None)
+            if ready is None or sum(1 for _ in subexpressions(left[ready])) > 40:
+                raise _Stays
+            variable, value = self.variables[ready], left.pop(ready)
+            span = self.stmt.span
+            self.rows.append(
+                Store(variable.buf, (), value, None, span) if isinstance(variable, Load) else Bind(ready, value, span)
+            )
+        return self.rows
+
+    def reads(self, e: E, name: str) -> bool:
+        return name in expression_symbols(e) or any(load.buf.name == name for load in loads(e) if not load.buf.dims)
+
+    def sides(self, stmt: If, env: Mapping[str, _Value]) -> dict[str, _Value]:
+        """What variables are behind a branch, of what they are before it."""
+        condition, place = self.read(stmt.condition, env), len(self.rows)
+        taken = local(self.of.fresh("taken"), boolean(True).dtype)
+        one, other = (self.through(block, env) for block in stmt.blocks)
+        if len(one) == 1 and not other and (extreme := self.extreme(condition, *one.items())) is not None:
+            return extreme
+        if not isinstance(condition, Load) or condition.buf.dims:
+            self.rows.insert(place, Store(taken, (), condition, None, stmt.span))
+            condition = Load(taken)
+        return {
+            name: self.either(name, condition, one.get(name), other.get(name)) for name in dict.fromkeys((*one, *other))
+        }
+
+    def extreme(self, condition: E, found: tuple[str, _Value]) -> dict[str, _Value] | None:
+        """`if n > most: most = n` of integers, which is their maximum."""
+        name, value = found
+        before, e = self.variables[name], self.whole(*found)
+        if (
+            e.dtype.kind not in "iu"
+            or not isinstance(condition, Op)
+            or condition.args not in ((e, before), (before, e))
+        ):
+            return None
+        which = _LARGER.get(condition.name)
+        if which is None:
+            return None
+        larger = which == (condition.args[0] == e)
+        return {name: _Value(Op("max" if larger else "min", (e, before), e.dtype), None)}
+
+    def through(self, block: tuple[Stmt, ...], env: Mapping[str, _Value]) -> dict[str, _Value]:
+        """What variables are behind a block."""
+        env = dict(env)
+        for stmt in block:
+            if isinstance(stmt, If):
+                env |= self.sides(stmt, env)
+            elif isinstance(stmt, Store) and not stmt.buf.dims and stmt.buf.is_scalar:
+                self.variables[stmt.buf.name] = Load(stmt.buf)
+                env[stmt.buf.name] = self.given(stmt.buf.name, self.read(stmt.result, env))
+            elif isinstance(stmt, Bind):
+                self.variables[stmt.name] = Index(Sym(stmt.name))
+                env[stmt.name] = self.given(stmt.name, self.read(stmt.value, env))
+            else:
+                raise _Stays
+        return env
+
+    def read(self, e: E, env: Mapping[str, _Value]) -> E:
+        """An expression of what variables were before the branch: one that may be computed on each side."""
+        for x in subexpressions(e):
+            if isinstance(x, Op) and not _is_cheap(x):
+                raise _Stays
+            if isinstance(x, Load) and x.buf.dims:
+                if any(self.reads(x, name) for name in env) or not self.of.may_be_read(x, self.seen):
+                    raise _Stays
+
+        def change(x: E) -> E | None:
+            if isinstance(x, Index):
+                return self.sum_of(x.dim, sorted(name for name in symbols(x.dim) if name in env), env)
+            if isinstance(x, Load) and not x.buf.dims and x.buf.name in env:
+                return self.whole(x.buf.name, env[x.buf.name])
+            return None
+
+        return map_expression(e, change)
+
+    def sum_of(self, dim: DimLike, names: list[str], env: Mapping[str, _Value]) -> E:
+        """A sum of integers, some of which are given values in the branch."""
+        parts: list[tuple[str, E]] = []
+        for name in names:
+            sign = next((s for s in (1, -1) if name not in symbols(dim - s * Sym(name))), None)
+            if sign is None:
+                raise _Stays
+            dim = dim - sign * Sym(name)
+            parts.append(("add" if sign == 1 else "sub", self.whole(name, env[name])))
+        total: E | None = None if names and dim == 0 else Index(dim)
+        for how, e in sorted(parts, key=lambda part: part[0]):
+            if total is None and how == "add":
+                total = e
+            elif isinstance(e, Index) and isinstance(total, Index):
+                total = Index(total.dim + e.dim if how == "add" else total.dim - e.dim)
+            else:
+                total = Op(how, (total or Index(0), e), e.dtype)
+        assert total is not None
+        return total
+
+    def given(self, name: str, e: E) -> _Value:
+        """The value of a variable that is given an expression."""
+        variable = self.variables[name]
+        more: E | None = None
+        if e == variable:
+            more = _nothing(e.dtype)
+        elif isinstance(e, Index) and isinstance(variable, Index) and symbols(variable.dim) <= symbols(e.dim):
+            more = Index(e.dim - variable.dim)
+        elif isinstance(e, Op) and e.name in ("add", "sub") and e.dtype.kind in "iuf" and variable in e.args:
+            a, b = e.args
+            if a == variable:
+                more = b if e.name == "add" else Op("neg", (b,), e.dtype, e.span)
+            elif e.name == "add":
+                more = a
+        if more is None or self.reads(more, name):
+            return _Value(e, None)
+        return _Value(None, more)
+
+    def whole(self, name: str, value: _Value) -> E:
+        """What a variable is, as one expression."""
+        variable = self.variables[name]
+        if value.value is not None:
+            return value.value
+        if value.more is None:
+            raise _Stays
+        if value.more == _nothing(variable.dtype):
+            return variable
+        if isinstance(variable, Index) and isinstance(value.more, Index):
+            return Index(variable.dim + value.more.dim)
+        return Op("add", (variable, value.more), variable.dtype)
+
+    def either(self, name: str, condition: E, one: _Value | None, other: _Value | None) -> _Value:
+        """A variable that is one value or the other; None: as it was."""
+        variable = self.variables[name]
+        unchanged = _Value(None, _nothing(variable.dtype) if name in self.before else None)
+        one, other = one or unchanged, other or unchanged
+        if unchanged in (one, other) and unchanged.more is None:
+            return unchanged
+        if one.more is not None and other.more is not None:
+            return _Value(None, _chosen(condition, one.more, other.more))
+        if variable.dtype.kind not in "iub":
+            raise _Stays
+        return _Value(_chosen(condition, self.whole(name, one), self.whole(name, other)), None)
+
+
+def _is_cheap(e: Op) -> bool:
+    """Whether an operation costs next to nothing, whatever its operands are."""
+    known = facts(e.name)
+    return known.cost <= CHEAP and (known.safe or all(x.dtype.kind == "f" for x in e.args))
+
+
+def _nothing(dtype: np.dtype) -> Const:
+    """What changes nothing when it is added."""
+    return constant(MONOIDS["sum"].before_first(dtype), dtype)
+
+
+def _chosen(condition: E, one: E, other: E) -> E:
+    """One of two numbers. Bools, and what is 1 or 0, are made of the condition itself."""
+    dtype = one.dtype
+    if dtype.kind in "iu" and (a := _truth(one)) is not None and (b := _truth(other)) is not None:
+        return Op("convert", (_logic(condition, a, b),), dtype)
+    if dtype.kind == "b":
+        return _logic(condition, one, other)
+    return Op("pick" if dtype.kind in "iu" else "select", (condition, one, other), dtype)
+
+
+def _logic(condition: E, one: E, other: E) -> E:
+    """One of two bools."""
+    true, false = boolean(True), boolean(False)
+    if one == other:
+        return one
+    if one == true:
+        return condition if other == false else Op("or", (condition, other), true.dtype)
+    if other == false:
+        return Op("and", (condition, one), true.dtype)
+    without = Op("not", (condition,), true.dtype)
+    if other == true:
+        return without if one == false else Op("or", (without, one), true.dtype)
+    without = Op("and", (without, other), true.dtype)
+    return without if one == false else Op("or", (Op("and", (condition, one), true.dtype), without), true.dtype)
+
+
+def _truth(e: E) -> E | None:
+    """The bool that an integer is made of, if it is 0 or 1."""
+    if isinstance(e, Op) and e.name == "convert" and e.args[0].dtype.kind == "b":
+        return e.args[0]
+    number = e.value if isinstance(e, Const) else e.dim if isinstance(e, Index) else None
+    return boolean(bool(number)) if isinstance(number, (int, np.integer)) and number in (0, 1) else None
+
+
+__all__ = ["with_choices"]
