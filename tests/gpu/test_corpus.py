@@ -8,6 +8,7 @@ and a part of it is watched for races. A part is compiled for a real GPU by NVRT
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,6 +33,8 @@ ORDER = ("fwd", "rev", "rand")[DAY % 3]  # the numbers of parts are powers of 2,
 BOUND = 16  # units in the last place: sums go in another order
 DERIVED = 256  # of derivatives and batches, as for native code
 REGISTERS = 255  # that a thread can have
+# Their results depend on the last bits of a sum that a loop carries, which keeps its order then.
+IN_ORDER = {"swept.best_tour": "of tours that are equally long the one with the least sum is found"}
 
 
 def share(parts: int, first: int = 0) -> list[str]:
@@ -55,7 +58,12 @@ def order(monkeypatch):
     monkeypatch.setenv("CUEMU_ORDER", ORDER)
 
 
+def sums_of(name: str, target):
+    return replace(target, cuts_carried_sums=name not in IN_ORDER)
+
+
 def of_corpus(name: str, target, again: bool = False) -> None:
+    target = sums_of(name, target)
     got = evaluated(name, lambda arrays: run(core(name), arrays, target, again=again))
     assert_same(python(*CASES[name]), got, BOUND, "emulated")
 
@@ -77,7 +85,7 @@ def test_derivatives(found):
         for mode, (function, args) in programs(derive(name)).items():
             with np.errstate(all="ignore"):
                 want = caught(lambda *a, f=function: tuple(evaluate(f, *a)), tuple(args))
-            got = caught(lambda *a, f=function: tuple(run(f, a, SMALL)), tuple(args))
+            got = caught(lambda *a, f=function: tuple(run(f, a, sums_of(name, SMALL))), tuple(args))
             assert got.error == want.error, f"{mode}: {got.error} {got.said}, not {want.error} {want.said}"
             if want.error is None:
                 wanted = tuple(np.asarray(r)[()] for r in want.result)
@@ -93,7 +101,8 @@ def test_batches(found, only_floats):
 
     def test(name):
         function, wanted, results = programs_of[name]
-        want, got = outcomes(name, function, wanted, results, lambda arrays: run(function, arrays, SMALL))
+        target = sums_of(name, SMALL)
+        want, got = outcomes(name, function, wanted, results, lambda arrays: run(function, arrays, target))
         if want.error is not None:  # several lanes fail, of which any may be told
             assert got.error is not None, want
         else:
