@@ -30,6 +30,7 @@ from metaphrase.core.scalars import CHEAP, MONOIDS, facts
 from .lifetimes import keys_read, keys_written, read_before_given
 from .nest import (
     Bind,
+    Check,
     Const,
     E,
     Fn,
@@ -51,6 +52,7 @@ from .nest import (
     walk,
 )
 from .rewrite import map_expression
+from .scalars import negated
 from .target import Target
 
 
@@ -121,10 +123,10 @@ class _Choices:
 
     def is_guessed_wrong(self, stmt: If, inside: list[Stmt], data: frozenset) -> bool:
         """Whether each iteration has a number of its own that decides a branch, and the branch does not change it."""
-        changed = frozenset().union(*map(keys_written, inside))
-        read = keys_read(stmt)
-        arrays = any(load.buf.dims for load in loads(stmt.condition))
-        return not read & changed and (arrays or bool(read & data))
+        changed = frozenset().union(*map(keys_written, inside)) & keys_read(stmt)
+        if changed:  # an automaton's state, if it goes on whichever side is taken
+            return all(_is_integer(name, stmt) and _is_given(name, stmt.then, stmt.orelse) for name in changed)
+        return bool(keys_read(stmt) & data) or any(load.buf.dims for load in loads(stmt.condition))
 
     def may_be_read(self, load: Load, seen: set[Load]) -> bool:
         """Whether an element is read in any case, or lies in its array."""
@@ -146,6 +148,7 @@ class _Sides:
         self.seen = {load for load in self.seen if load.buf.dims and load.buf not in stored}
         self.variables: dict[str, E] = {}  # as expressions
         self.rows: list[Stmt] = []
+        self.path: list[E] = []  # the conditions of the branches that a statement stands in
 
     def done(self) -> list[Stmt]:
         values = self.sides(self.stmt, {})
@@ -168,15 +171,18 @@ class _Sides:
         """What variables are behind a branch, of what they are before it."""
         condition, place = self.read(stmt.condition, env), len(self.rows)
         taken = local(self.of.fresh("taken"), boolean(True).dtype)
-        one, other = (self.through(block, env) for block in stmt.blocks)
-        if len(one) == 1 and not other and (extreme := self.extreme(condition, *one.items())) is not None:
+        one = self.through(stmt.then, env, Load(taken))
+        other = self.through(stmt.orelse, env, Op("not", (Load(taken),), taken.dtype))
+        if (
+            len(one) == 1
+            and not other
+            and len(self.rows) == place
+            and (extreme := self.extreme(condition, *one.items())) is not None
+        ):
             return extreme
-        if not isinstance(condition, Load) or condition.buf.dims:
-            self.rows.insert(place, Store(taken, (), condition, None, stmt.span))
-            condition = Load(taken)
-        return {
-            name: self.either(name, condition, one.get(name), other.get(name)) for name in dict.fromkeys((*one, *other))
-        }
+        self.rows.insert(place, Store(taken, (), condition, None, stmt.span))
+        names = dict.fromkeys((*one, *other))
+        return {name: self.either(name, Load(taken), one.get(name), other.get(name)) for name in names}
 
     def extreme(self, condition: E, found: tuple[str, _Value]) -> dict[str, _Value] | None:
         """`if n > most: most = n` of integers, which is their maximum."""
@@ -194,9 +200,10 @@ class _Sides:
         larger = which == (condition.args[0] == e)
         return {name: _Value(Op("max" if larger else "min", (e, before), e.dtype), None)}
 
-    def through(self, block: tuple[Stmt, ...], env: Mapping[str, _Value]) -> dict[str, _Value]:
-        """What variables are behind a block."""
+    def through(self, block: tuple[Stmt, ...], env: Mapping[str, _Value], taken: E) -> dict[str, _Value]:
+        """What variables are behind a block that is run if `taken` holds. Its checks are made if it is."""
         env = dict(env)
+        self.path.append(taken)
         for stmt in block:
             if isinstance(stmt, If):
                 env |= self.sides(stmt, env)
@@ -206,8 +213,15 @@ class _Sides:
             elif isinstance(stmt, Bind):
                 self.variables[stmt.name] = Index(Sym(stmt.name))
                 env[stmt.name] = self.given(stmt.name, self.read(stmt.value, env))
+            elif isinstance(stmt, Check):
+                ok = self.read(stmt.ok, env)
+                for condition in reversed(self.path):
+                    ok = Op("or", (negated(condition), ok), condition.dtype)
+                values = tuple(self.read(value, env) for value in stmt.values)
+                self.rows.append(stmt.but(ok=ok, values=values))
             else:
                 raise _Stays
+        self.path.pop()
         return env
 
     def read(self, e: E, env: Mapping[str, _Value]) -> E:
@@ -291,6 +305,17 @@ class _Sides:
         if variable.dtype.kind not in "iub":
             raise _Stays
         return _Value(_chosen(condition, self.whole(name, one), self.whole(name, other)), None)
+
+
+def _is_integer(key: object, stmt: If) -> bool:
+    """Whether a variable that a branch reads is an integer."""
+    found = [load.buf.dtype.kind for load in loads(stmt.condition) if load.buf.name == key and not load.buf.dims]
+    return isinstance(key, str) and all(kind in "iu" for kind in found)
+
+
+def _is_given(key: object, *sides: tuple[Stmt, ...]) -> bool:
+    """Whether a variable is given a value on each side."""
+    return all(any(key in keys_written(s) for s in side if not s.blocks) for side in sides)
 
 
 def _is_cheap(e: Op) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from metaphrase.core.dims import DimLike, dim_max, dim_min, floordiv, mod, symbols
 from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import facts as of
 from metaphrase.core.types import i64
 
 from .nest import Const, E, Index, Op, boolean, constant
@@ -54,6 +55,8 @@ def apply(facts: Facts, name: str, args: tuple[E, ...], dtype: np.dtype) -> E:
         folded = _integer(facts, name, dims, dtype)  # type: ignore[arg-type]
         if folded is not None:
             return folded
+    if dtype.kind in "iu" and (bits := _of_power(name, args, dtype)) is not None:
+        return bits
     if name in ("and", "or") and dtype.kind == "b":
         return _logic(name, args[0], args[1])
     if name == "not" and isinstance(args[0], Const) and dtype.kind == "b":
@@ -61,6 +64,17 @@ def apply(facts: Facts, name: str, args: tuple[E, ...], dtype: np.dtype) -> E:
     if name == "select" and isinstance(args[0], Const):
         return args[1] if args[0].value else args[2]
     return Op(name, args, np.dtype(dtype))
+
+
+def _of_power(name: str, args: tuple[E, ...], dtype: np.dtype) -> E | None:
+    """A division by a power of two as an operation of bits, where there is one."""
+    bits = of(name).of_power
+    divisor = args[1].value if bits and isinstance(args[1], Const) else as_dim(args[1]) if bits else None
+    if not isinstance(divisor, (int, np.integer)) or divisor <= 0 or int(divisor).bit_count() != 1:
+        return None
+    assert bits is not None
+    other = int(divisor) - 1 if bits == "and" else int(divisor).bit_length() - 1
+    return Op(bits, (args[0], constant(other, dtype)), dtype)
 
 
 def _convert(x: E, dtype: np.dtype) -> E:

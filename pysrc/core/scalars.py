@@ -68,6 +68,8 @@ class Scalar:
     `operands`: how many a library function or an instruction takes.
     `texts`: its text, for operands of which no library has it.
     `of_bools`: the operation of bits that it is of bools.
+    `of_power`: the operation of bits that it is of integers where the second operand is a constant power of two: "and"
+    with that less one, or a shift by its exponent.
     `powers`: by a constant second operand, the operation of the first that it is.
     `outside`: where Python's `math` raises ValueError: how the operand compares ("lt" "le" "eq" "gt" "ge") with a
     number; behind "size" its absolute value.
@@ -90,6 +92,7 @@ class Scalar:
     operands: int = 1
     texts: tuple[Text, ...] = ()
     of_bools: str | None = None
+    of_power: str | None = None
     powers: tuple[tuple[float, str], ...] = ()
     outside: tuple[str, float] | tuple[str, str, float] | None = None
     overflows: bool = False

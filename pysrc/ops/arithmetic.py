@@ -156,6 +156,7 @@ floor_div = elementwise(
             Text("u", "b == 0 ? 0 : a/b", "a, b"),
         ),
         in_lanes="floor_div_lanes",
+        of_power="shift_right",
     ),
     jvp=(Zero, Zero),
     doc="Quotient rounded down; an integer divided by zero gives 0, as in NumPy.",
@@ -165,7 +166,11 @@ mod = elementwise(
     np.remainder,
     spellings=(operator.mod,),
     type=real,
-    scalar=Scalar(texts=(Text("f", _MOD, "a, b"), Text("i", _SIGNED_MOD, "a, b"), _UNSIGNED_MOD), in_lanes="mod_lanes"),
+    scalar=Scalar(
+        texts=(Text("f", _MOD, "a, b"), Text("i", _SIGNED_MOD, "a, b"), _UNSIGNED_MOD),
+        in_lanes="mod_lanes",
+        of_power="and",
+    ),
     jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(mul(b_dot, floor_div(a, b)))),
     doc="Remainder with the sign of b; an integer modulo zero is 0, as in NumPy.",
 )
