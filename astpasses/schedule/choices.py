@@ -6,7 +6,7 @@ changes no sum of floats. Example:
 
     if x[i] > 0.5:                        above = x[i] > 0.5
         count = count + 1                 count = count + convert(above)
-        s = s + x[i]           ->         s = s + (x[i] if above else -0.0)
+        s = s + x[i]           ->         s = s + pick(above, x[i], -0.0)
         run = run + 1                     run = run + 1 if above else 0
     else:
         run = 0
@@ -300,10 +300,11 @@ class _Sides:
         one, other = one or unchanged, other or unchanged
         if unchanged in (one, other) and unchanged.more is None:
             return unchanged
+        sums, kind = one.more is not None and other.more is not None, variable.dtype.kind
+        if kind not in "iub" and not (kind == "f" and variable.dtype.itemsize >= 4 and sums):
+            raise _Stays
         if one.more is not None and other.more is not None:
             return _Value(None, _chosen(condition, one.more, other.more))
-        if variable.dtype.kind not in "iub":
-            raise _Stays
         return _Value(_chosen(condition, self.whole(name, one), self.whole(name, other)), None)
 
 
@@ -336,7 +337,17 @@ def _chosen(condition: E, one: E, other: E) -> E:
         return Op("convert", (_logic(condition, a, b),), dtype)
     if dtype.kind == "b":
         return _logic(condition, one, other)
-    return Op("pick" if dtype.kind in "iu" else "select", (condition, one, other), dtype)
+    true = boolean(True)
+    if one == other:
+        return one
+    for inner, outside, turned in ((one, other, False), (other, one, True)):
+        if isinstance(inner, Op) and inner.name == "pick" and outside in inner.args[1:]:  # two conditions of one choice
+            here = _logic(condition, boolean(False), true) if turned else condition
+            again, a, b = inner.args
+            if b == outside:
+                return Op("pick", (Op("and", (here, again), true.dtype), a, b), dtype)
+            return Op("pick", (Op("and", (here, negated(again)), true.dtype), b, a), dtype)
+    return Op("pick", (condition, one, other), dtype)
 
 
 def _logic(condition: E, one: E, other: E) -> E:

@@ -12,6 +12,7 @@ A place that may lie outside of its array is touched only if the loop touches it
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import replace
 
 from metaphrase.core.facts import Facts
@@ -42,29 +43,32 @@ from .nest import (
     walk,
 )
 from .rewrite import map_expression, map_statement
+from .target import Target
 
 
 def promote(
-    block: tuple[Stmt, ...], names: Names, facts: Facts, in_parts: bool = True, around: frozenset[str] = frozenset()
+    block: tuple[Stmt, ...], names: Names, facts: Facts, target: Target, around: frozenset[str] = frozenset()
 ) -> tuple[Stmt, ...]:
-    """An element that a loop combines into, and that does not move with the loop, is kept in a variable meanwhile.
+    """An element that a loop combines into, and that does not move with the loop, is kept in a variable meanwhile; so
+    are a few of one array (`f[0] += x`, `f[1] += y`), if the loop names no other ones.
     Where it does not move with a reduction around it either (`around`: their indices), the variable is a part of the
-    result, which is combined: iterations of that reduction stay independent. Without `in_parts` the outermost such loop
-    has the only variable: all loops inside are one sum, however their iterations are divided."""
+    result, which is combined: iterations of that reduction stay independent. In kernels the outermost such loop has the
+    only variable: all loops inside are one sum, however their iterations are divided."""
+    in_parts, most = not target.threads, target.kept_elements
     rows: list[Stmt] = []
     for stmt in block:
         before: list[Stmt] = []
         after: list[Stmt] = []
         if isinstance(stmt, For) and not in_parts:
-            before, stmt, after = _promote_loop(stmt, names, around, facts)
+            before, stmt, after = _promote_loop(stmt, names, around, facts, most)
         if stmt.blocks:
             inside = around | {stmt.index} if isinstance(stmt, For) and stmt.kind == "red" else around
             known = facts.index(stmt.index, stmt.extent) if isinstance(stmt, For) else facts
-            stmt = stmt.with_blocks(tuple(promote(b, names, known, in_parts, inside) for b in stmt.blocks))
+            stmt = stmt.with_blocks(tuple(promote(b, names, known, target, inside) for b in stmt.blocks))
         elif stmt.binds and stmt.binds not in facts.ranges:
             facts = facts.bounded(stmt.binds, None, None)
         if isinstance(stmt, For) and in_parts:
-            before, stmt, after = _promote_loop(stmt, names, around, facts)
+            before, stmt, after = _promote_loop(stmt, names, around, facts, most)
         for first in before:
             _load_or_take(rows, first)
         rows += [stmt, *after]
@@ -87,45 +91,68 @@ def _load_or_take(rows: list[Stmt], first: Stmt) -> None:
     rows.append(first)
 
 
-def _promote_loop(loop: For, names: Names, around: frozenset[str], facts: Facts) -> tuple[list[Stmt], For, list[Stmt]]:
-    places: dict[Buf, set[Map]] = {}
-    stored: dict[Buf, set[str | None]] = {}
-    read: set[Buf] = set()
+def _promote_loop(
+    loop: For, names: Names, around: frozenset[str], facts: Facts, most: int
+) -> tuple[list[Stmt], For, list[Stmt]]:
+    places: dict[Buf, dict[Map, None]] = {}
+    stored: dict[tuple[Buf, Map], set[str | None]] = {}
+    read: set[tuple[Buf, Map]] = set()
     fixed: set[Buf] = set()
     changing = bound_inside(loop)
     for stmt in walk(loop.body):
         for load in loaded(stmt):
-            places.setdefault(load.buf, set()).add(load.index)
-            read.add(load.buf)
+            places.setdefault(load.buf, {})[load.index] = None
+            read.add((load.buf, load.index))
         if isinstance(stmt, Store):
-            places.setdefault(stmt.buf, set()).add(stmt.index)
-            stored.setdefault(stmt.buf, set()).add(stmt.monoid)
+            places.setdefault(stmt.buf, {})[stmt.index] = None
+            stored.setdefault((stmt.buf, stmt.index), set()).add(stmt.monoid)
         else:
             fixed |= set(touched(stmt))
     before: list[Stmt] = []
     after: list[Stmt] = []
-    for buf in places:  # in the order of the text, so that names are the same each time
-        monoids = stored.get(buf, set())
-        if not any(monoids) or buf in fixed or not buf.dims or len(places[buf]) != 1:
+    for buf, indices in places.items():  # in the order of the text, so that names are the same each time
+        monoids = {monoid for index in indices for monoid in stored.get((buf, index), ())}
+        if not any(monoids) or buf in fixed or not buf.dims or len(indices) > most:
             continue
-        (index,) = places[buf]
-        if index_symbols(index) & changing or any(isinstance(i, E) for i in index):
+        if any(index_symbols(i) & changing or any(isinstance(entry, E) for entry in i) for i in indices):
             continue
-        touched_if = () if _lies_inside(buf, index, facts) else _when_touched((loop,), buf, changing)
+        if len(indices) > 1 and not _may_be_variables(buf, list(indices), stored, read, facts):
+            continue
+        touched_if = () if all(_lies_inside(buf, i, facts) for i in indices) else _when_touched((loop,), buf, changing)
         if touched_if is None:
             continue
-        kept = local(names.fresh("total"), buf.dtype)
-        (monoid,) = monoids if len(monoids) == 1 and buf not in read else (None,)
-        if monoid is not None and around - index_symbols(index):
-            before.append(Store(kept, (), identity(monoid, buf.dtype)))
-            after.append(_only_if(touched_if, Store(buf, index, Load(kept), monoid)))
-        else:
+        variables = {index: local(names.fresh("total"), buf.dtype) for index in indices}
+        for index, kept in variables.items():
+            own = stored.get((buf, index), set())
+            (monoid,) = own if len(own) == 1 and (buf, index) not in read else (None,)
+            if monoid is not None and around - index_symbols(index):
+                before.append(Store(kept, (), identity(monoid, buf.dtype)))
+                after.append(_only_if(touched_if, Store(buf, index, Load(kept), monoid)))
+                continue
             nothing = Store(kept, (), constant(0, buf.dtype))
-            if touched_if or not _begins_anew(loop, buf, facts):
+            if touched_if or len(indices) > 1 or not _begins_anew(loop, buf, facts):
                 before.append(_only_if(touched_if, Store(kept, (), Load(buf, index)), nothing))
-            after.append(_only_if(touched_if, Store(buf, index, Load(kept))))
-        loop = _with_variable(loop, buf, kept)
+            if own:
+                after.append(_only_if(touched_if, Store(buf, index, Load(kept))))
+        loop = _with_variables(loop, buf, variables)
     return before, loop, after
+
+
+def _may_be_variables(
+    buf: Buf, indices: list[Map], stored: Mapping[tuple[Buf, Map], set], read: set[tuple[Buf, Map]], facts: Facts
+) -> bool:
+    """Whether several elements lie inside of an array and apart, and hold a value before the loop, as what is combined
+    with does, or what is read."""
+
+    def apart(a: Map, b: Map) -> bool:
+        return any(isinstance(x - y, int) and x != y for x, y in zip(a, b))  # type: ignore[operator]
+
+    return all(
+        _lies_inside(buf, a, facts)
+        and ((buf, a) in read or None not in stored[buf, a])
+        and all(apart(a, b) for b in indices[k + 1 :])
+        for k, a in enumerate(indices)
+    )
 
 
 def _begins_anew(loop: For, buf: Buf, facts: Facts) -> bool:
@@ -174,12 +201,12 @@ def _only_if(conditions: tuple[E, ...], stmt: Stmt, otherwise: Stmt | None = Non
     return If(asked, (stmt,), (otherwise,) if otherwise else ())
 
 
-def _with_variable(loop: For, buf: Buf, kept: Buf) -> For:
+def _with_variables(loop: For, buf: Buf, variables: Mapping[Map, Buf]) -> For:
     def expression(e: E) -> E:
-        return map_expression(e, lambda x: Load(kept) if isinstance(x, Load) and x.buf is buf else None)
+        return map_expression(e, lambda x: Load(variables[x.index]) if isinstance(x, Load) and x.buf is buf else None)
 
     def place(b: Buf, index: Map) -> tuple[Buf, Map]:
-        return (kept, ()) if b is buf else (b, index)
+        return (variables[index], ()) if b is buf else (b, index)
 
     made = map_statement(loop, expression, place)
     assert isinstance(made, For)

@@ -134,7 +134,7 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass(
         "promote",
-        _each(lambda fn, target: promote(fn.body, fn.names, fn.facts, not target.threads)),
+        _each(lambda fn, target: promote(fn.body, fn.names, fn.facts, target)),
         "after twins, which decides in which array an element that a loop combines into lies",
     ),
     Pass("fold again", _each(lambda fn, target: fold(fn.body)), "what promote keeps in variables can be folded"),

@@ -77,6 +77,7 @@ class Target:
     beside: int  # elements: with so few, a round of a loop is no place for what is called for many of them at a time
     row: int  # elements: beside so many a division is nothing
     sum_from: int  # elements of a row: sums of shorter ones the processor does side by side itself
+    kept_elements: int  # of an array that a loop keeps in variables
     done_on_both_sides: int  # operations of a branch: what fewer do in a loop is done, taken or not
     late_checks_from: int  # nor is a check worth moving out of one
     reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
@@ -184,6 +185,7 @@ CPU = Target(
     beside=64,
     row=256,
     sum_from=32,
+    kept_elements=8,
     done_on_both_sides=16,
     late_checks_from=16,
     reads_of_a_copy=4,

@@ -118,8 +118,10 @@ def _select_jvp(args: tuple, dots: tuple) -> tuple:
 
 
 declare("select", instruction(FREE, Text("fhiucb", "c ? a : b", "b1 c, a, b")))
-# Of integers, without a branch: for a condition that no processor guesses (schedule/choices.py).
-declare("pick", instruction(CHEAP, Text("iu", "b ^ ((a ^ b) & -(T)c)", "b1 c, a, b")))
+# By masks, without a branch: for a condition that no processor guesses (schedule/choices.py).
+_OF_FLOATS = "union { T x; U k; } p = {a}, q = {b}; p.k = q.k ^ ((p.k ^ q.k) & -(U)c); return p.x;"
+_PICKED = Text("iu", "b ^ ((a ^ b) & -(T)c)", "b1 c, a, b"), Text("f", _OF_FLOATS, "b1 c, a, b")
+declare("pick", instruction(CHEAP, *_PICKED))
 select: Primitive = Primitive(
     "select",
     type=_select_type,

@@ -249,3 +249,43 @@ def side(rng, depth, level):
         else:
             text += f"{pad}{rng.choice(given)}\n"
     return text
+
+
+def test_elements_of_small_arrays():
+    """A few elements of an array are variables in a loop, which branches choose between."""
+
+    def quarters(x, k):
+        h = np.zeros(4)
+        for v in x:
+            if v < -0.5:
+                h[0] += 1
+            elif v < 0:
+                h[1] += 1
+            elif v < 0.5:
+                h[2] += 1
+            else:
+                h[3] += 1
+        return h
+
+    assert "if" not in text_of(quarters)
+    for kind in X:
+        x, k = arguments(kind)
+        np.testing.assert_array_equal(mp.jit(quarters)(x, k), quarters(x, k))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex128, np.int8, np.uint32, bool])
+def test_dtypes(dtype):
+    def f(x, y):
+        s = y[0]
+        n = 0
+        for i in range(1, len(x)):
+            if x[i] > 0:
+                s = s + y[i]
+                n += 1
+            else:
+                s = s - y[i] if dtype is not bool else s ^ y[i]
+        return s, n
+
+    x, y = random.normal(size=30), random.integers(0, 9, 30).astype(dtype)
+    for mine, theirs in zip(mp.jit(f)(x, y), f(x, y), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
