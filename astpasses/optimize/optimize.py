@@ -22,6 +22,7 @@ from . import (
     dead,
     dead_stores,
     equal_carries,
+    forms,
     hoist,
     induction,
     open_gradients,
@@ -76,6 +77,7 @@ PASSES: tuple[Pass, ...] = (
         "what a branch saved for its derivative is in the same branch then, for simplify and cse to see",
     ),
     Pass("rows", rows.rows, rows.pre_ad_safe, "its reshapes meet others in simplify"),
+    Pass("forms", forms.forms, forms.pre_ad_safe, "as rows"),
     Pass(
         "induction",
         induction.induction,
