@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MOST = 2**60  # what a constant amount of work stops at
 SHORT = 100_000  # less work than this is not charged where it is done once
 ROUND = 100_000  # and this where it is done in each round of a loop
+LEAF = 1000  # a round of so little work asks nothing, if the loop is in another one
 
 
 def charge(writer: FunctionWriter, depth: int, work: DimLike) -> None:
@@ -38,10 +39,14 @@ def charge(writer: FunctionWriter, depth: int, work: DimLike) -> None:
 
 def ask_each_round(writer: FunctionWriter, depth: int, loop: For) -> None:
     """Write the question in a round of a loop around others. Its work is charged before, but where a thread of a pool,
-    which no signal reaches, is to ask in time. A nest without a call gcc jams and peels, which is worth more."""
+    which no signal reaches, is to ask in time. A nest without a call gcc jams and peels, which is worth more; so are
+    the vectors of a loop around short ones, for which the loop around it asks."""
     if loop.kind != "seq" or not any(
         isinstance(s, (For, While, LibraryCall, Combine, CallFn)) for s in walk(loop.body)
     ):
+        return
+    round_ = writer.work.iteration(loop) if writer.loops else None
+    if isinstance(round_, int) and round_ <= LEAF and all(isinstance(s, For) or not s.blocks for s in walk(loop.body)):
         return
     amount = "1"
     if writer.fn.is_part:

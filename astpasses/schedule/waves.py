@@ -37,6 +37,7 @@ from .nest import (
     Access,
     Bind,
     Buf,
+    E,
     Fn,
     For,
     If,
@@ -114,12 +115,24 @@ def waiting(loop: For, target: Target) -> Wave | None:
     first = next((k for k, s in enumerate(loop.body) if s.blocks), None)
     if first is None or not isinstance(inside := loop.body[first], For) or _is_short(inside.extent, target.vector_from):
         return None
+    if loop.kind == "par" and _is_short(inside.extent, target.sum_from) and _runs_along(loop):
+        return None  # of such rounds the C compiler makes vectors
     wave = Wave(loop, loop.body[:first], inside, loop.body[first + 1 :])
     statements = list(walk(loop.body))
     simple = all(_is_simple(s, target) and not (isinstance(s, For) and s.parts) for s in statements)
     few = len(list(walk(inside.body))) <= 4 * target.together
     sums = all(s.kind == "red" and not any(x.blocks for x in s.body) for s in walk(inside.body) if isinstance(s, For))
     return wave if simple and few and sums and inside.kind == "seq" and _waits(inside) else None
+
+
+def _runs_along(loop: For) -> bool:
+    """Whether rounds of a loop read and store one element after the other, or all the same ones."""
+
+    def step(entry: object) -> int | None:
+        return None if isinstance(entry, E) else slope(entry, loop.index)  # type: ignore[arg-type]
+
+    places = [[step(entry) for entry in a.index] for s in walk(loop.body) for a in accesses_of(s) if a.index]
+    return all(set(steps[:-1]) <= {0} and steps[-1] in (0, 1) for steps in places)
 
 
 def _given(block: tuple[Stmt, ...]) -> dict[str, Buf | None]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from Cython.Compiler import Scanning
 
+import metaphrase as mp
 from metaphrase.astpasses.emit.cython_text import emit
 from metaphrase.astpasses.emit.dialects import FLOATS, INTEGERS
 from metaphrase.astpasses.emit.helpers import helper, with_needs
@@ -166,3 +167,24 @@ def test_helpers_come_after_what_they_need(name):
 def test_an_unknown_operation_is_named():
     with pytest.raises(KeyError, match="no native spelling for wiggle on f64"):
         helper("f64_wiggle")
+
+
+def test_loops_around_short_ones_ask_no_signals():
+    """They become vectors: the loop around them asks for a row."""
+
+    def convolved(a, k):
+        n, m = a.shape
+        y = np.zeros((n - 2, m - 2))
+        for i in range(n - 2):
+            for j in range(m - 2):
+                s = 0.0
+                for p in range(3):
+                    for q in range(3):
+                        s += a[i + p, j + q] * k[p, q]
+                y[i, j] = s
+        return y
+
+    text = mp.source(convolved, "f64[n,m]", "f64[3,3]", stage="cython")
+    assert text.count("mp_poll(c, ") == 1 and "range(3):" in text
+    a, k = np.arange(80.0).reshape(8, 10), np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(mp.jit(convolved)(a, k), convolved(a, k))
