@@ -29,7 +29,7 @@ from metaphrase.late import dataclass, field
 from .independence import Independence
 from .lifetimes import keys_read, keys_written, read_before_given
 from .lower_arrays import identity
-from .nest import Bind, Buf, E, Fn, For, If, Index, Load, Op, Stmt, Store, boolean, local, used_inside, walk
+from .nest import Bind, Buf, E, Fn, For, If, Index, Load, Op, Stmt, Store, boolean, local, walk
 from .rewrite import rebound, rename_statement, with_storages
 from .target import Target
 
@@ -187,12 +187,13 @@ class _CarriedSums:
         read = {key for s in walk(loop.body) for key in keys_read(s)}
         inside = {id(s) for one in variable.found for s in one.then}
         elsewhere = {key for s in walk(loop.body) if id(s) not in inside for key in keys_written(s)}
-        arrays = sorted((b for b in used_inside(loop) if b.dims), key=lambda b: b.name)
         stored = {key for s in walk(loop.body) for key in keys_written(s) if isinstance(key, Buf)}
         if len(variable.found) != 1 or variable.kept & (read | elsewhere) or not all(b.is_temporary for b in stored):
             return None
-        names = {s.binds: self.fn.names.fresh(s.binds) for s in walk(loop.body) if s.binds and s.binds not in kept}
-        copies = {b: Buf(self.fn.names.fresh(b.name), b.dtype, b.dims) for b in arrays if b in stored}
+        fresh = self.fn.names.fresh
+        names = {s.binds: fresh(s.binds) for s in walk(loop.body) if s.binds and s.binds not in kept}
+        given = {s.buf: None for s in walk(loop.body) if isinstance(s, Store) and s.buf.name not in kept}
+        copies = {buf: Buf(fresh(buf.name), buf.dtype, buf.dims) for buf in given}
         body = _without(loop.body, others)
         return tuple(with_storages(rebound(s, names), copies) for s in body)
 

@@ -227,7 +227,21 @@ def mixed_ways(x):
     return s
 
 
-ORDERED = {f.__name__: f for f in (compensated, read_on_the_way, improvements, before_last, kept_elsewhere, mixed_ways)}
+def last_sign(x):
+    """What the last iteration leaves is wanted."""
+    best, where, positive = np.inf, 0, False
+    for i in range(len(x)):
+        positive = x[i] > 0
+        if positive and x[i] < best:
+            best = x[i]
+            where = i
+    return best, where, positive
+
+
+ORDERED = {
+    f.__name__: f
+    for f in (compensated, read_on_the_way, improvements, before_last, kept_elsewhere, last_sign, mixed_ways)
+}
 INPUTS = {
     "many": random.normal(size=70),
     "ties": np.round(random.normal(size=40), 1),
