@@ -222,7 +222,7 @@ class _CarriedSums:
         if isinstance(stmt, Store) and stmt.buf is variable.buf and stmt.monoid is not None:
             value: E = stmt.value
             variable.combine(stmt.monoid)
-        elif isinstance(stmt, Store) and stmt.buf is variable.buf or isinstance(stmt, Bind):
+        elif isinstance(stmt, (Store, Bind)) and keys_written(stmt) == {variable.name}:
             monoid, value = self.parted(stmt.value, variable)
             variable.combine(monoid)
         else:

@@ -341,3 +341,17 @@ def test_two_loops_one_after_the_other():
     x = random.normal(size=40)
     for target in (SMALL, replace(SMALL, grid_from=1000)):
         np.testing.assert_allclose(run(core(f, x), [x], target)[0], f(x), rtol=1e-12)
+
+
+def test_a_counter_that_another_variable_reads():
+    def f(x):
+        a, b = 0, 1
+        for i in range(len(x)):
+            for _ in range(i % 3):
+                a -= 2
+                b = a + i
+        return a, b
+
+    x = random.normal(size=30)
+    for mine, theirs in zip(run(core(f, x), [x], SMALL), f(x), strict=True):
+        assert mine == theirs
