@@ -14,8 +14,9 @@ from __future__ import annotations
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.late import dataclass, field
+from metaphrase.locks import cached_property
 
-from .lifetimes import Lifetimes, key_of, read_before_given
+from .lifetimes import Lifetimes, key_of, read_before_given, wanted_behind_loops
 from .nest import (
     Bind,
     Buf,
@@ -56,8 +57,12 @@ class Independence:
     """Of the loops of one function."""
 
     def __init__(self, fn: Fn, target: Target, facts: Facts):
-        self.target, self.facts = target, facts
+        self.target, self.facts, self.body = target, facts, fn.body
         self.lifetimes = Lifetimes(fn.body)
+
+    @cached_property
+    def wanted_behind(self) -> dict[Stmt, frozenset[str]]:
+        return wanted_behind_loops(self.body)
 
     def roles(self, loop: For, counting: bool = False, in_order: bool = False) -> Roles | None:
         """Those of all storages that a loop writes; None where one stands in the way. `counting`: stores may become
@@ -68,6 +73,8 @@ class Independence:
         ordered = loop.kind == "seq"  # a loop of the user's: its iterations are shown to be independent, or it stays
         before, _ = read_before_given(loop.body, frozenset([loop.index])) if ordered else (set(), None)
         variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
+        # Iterations of a user's loop are not known to be independent: what one branch leaves may be wanted.
+        before |= self.wanted_behind.get(loop, frozenset()) if ordered else set()
         if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
             return None
         for inner in (loop, *inside):

@@ -23,6 +23,7 @@ from .nest import (
     Effect,
     For,
     Grow,
+    If,
     LibraryCall,
     SetDims,
     Stmt,
@@ -105,6 +106,37 @@ def keys_written(stmt: Stmt) -> frozenset[Key]:
     return frozenset(found)
 
 
+def wanted_behind_loops(body: tuple[Stmt, ...]) -> dict[Stmt, frozenset[str]]:
+    """Of each loop the variables that may be read behind it before they are given a value, in a later round of a loop
+    around it, too."""
+    wanted_behind: dict[Stmt, frozenset[str]] = {}
+
+    def ahead_of(block: tuple[Stmt, ...], wanted: frozenset[str]) -> frozenset[str]:
+        for stmt in reversed(block):
+            read = frozenset(key for key in keys_read(stmt) if isinstance(key, str))
+            if isinstance(stmt, (For, While)):
+                wanted_behind[stmt] = wanted
+                wanted = of_rounds(stmt, wanted | read)
+            elif stmt.blocks:
+                kept = frozenset() if isinstance(stmt, If) else wanted
+                wanted = read.union(kept, *(ahead_of(side, wanted) for side in stmt.blocks))
+            else:
+                wanted = (wanted - keys_written(stmt)) | read
+        return wanted
+
+    def of_rounds(loop: For | While, wanted: frozenset[str]) -> frozenset[str]:
+        while True:
+            first = ahead_of(loop.body, wanted)
+            if isinstance(loop, While):
+                first = ahead_of(loop.before, wanted | first)
+            if first <= wanted:
+                return wanted
+            wanted |= first
+
+    ahead_of(body, frozenset())
+    return wanted_behind
+
+
 class Lifetimes:
     """The reads and writes of a body by what they touch, and where its loops begin and end."""
 
@@ -183,4 +215,4 @@ class Lifetimes:
         return 2 * begin <= self.events[key][0] and self.events[key][-1] < 2 * end
 
 
-__all__ = ["Key", "Lifetimes", "key_of", "keys_read", "keys_written", "read_before_given"]
+__all__ = ["Key", "Lifetimes", "key_of", "keys_read", "keys_written", "read_before_given", "wanted_behind_loops"]

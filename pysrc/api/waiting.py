@@ -27,18 +27,20 @@ def waited_for(name: str) -> Iterator[None]:
         yield
         return
     shown: list[str] = []
-    timer = threading.Timer(PATIENCE, _say, (name, shown))
-    timer.daemon = True
     try:
-        with contextlib.suppress(RuntimeError):  # no thread can be started
-            timer.start()
-        yield
-    finally:
-        timer.cancel()
-        if timer.ident is not None:
-            timer.join()
-        if shown:
-            _write("\r\x1b[K")
+        timer = threading.Timer(PATIENCE, _say, (name, shown))
+        timer.daemon = True
+        try:
+            with contextlib.suppress(RuntimeError):  # no thread can be started
+                timer.start()
+            yield
+        finally:
+            timer.cancel()
+            if timer.ident is not None:
+                timer.join()
+            if shown:
+                _write("\r\x1b[K")
+    finally:  # whatever Ctrl-C ends
         _lock.release()
 
 

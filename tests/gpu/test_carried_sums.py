@@ -355,3 +355,25 @@ def test_a_counter_that_another_variable_reads():
     x = random.normal(size=30)
     for mine, theirs in zip(run(core(f, x), [x], SMALL), f(x), strict=True):
         assert mine == theirs
+
+
+def test_what_a_branch_leaves_is_wanted_behind_others():
+    def f(x):
+        b, c, low = 1, 2, 9.0
+        for i in range(len(x)):
+            if i % 2 == 0:
+                for _ in range(i % 3):
+                    low = x[i]
+                    b = 3 * i
+            elif i % 4 == 3:
+                if x[i] > 0:
+                    c = max(c, i)
+                    b = i
+            else:
+                low = x[i] + 1
+        return low, b, c
+
+    for seed in range(4):
+        x = np.random.default_rng(seed).normal(size=31 + seed)
+        for mine, theirs in zip(run(core(f, x), [x], SMALL), f(x), strict=True):
+            assert mine == theirs
