@@ -18,7 +18,7 @@ from pathlib import Path
 
 import levels
 import pytest
-from parallel import ByTheme
+from parallel import ByTheme, Quiet
 from times import Times
 from turns import takes
 
@@ -40,6 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.times:
         config.pluginmanager.register(Times(config.option.times), "times")
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(Quiet(), "quiet")
     levels.install()
     os.environ["METAPHRASE_PLANS"] = "0"  # tests look at what translating does; tests/plans/ sets it
     if "METAPHRASE_CACHE_DIR" in os.environ or hasattr(config, "workerinput"):
