@@ -22,6 +22,8 @@ from parallel import ByTheme, Quiet
 from times import Times
 from turns import takes
 
+from metaphrase.runtime import dispatch
+
 # The rooms as they are called on disk. Imported under these names a module would exist twice, with two
 # registries.
 ROOMS_ON_DISK = ("pysrc", "astpasses")
@@ -66,11 +68,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    dispatch.wake_from(0)  # threads share whatever they may
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     levels.before(item)
+
+
+_modules = 0  # how many there were when they were looked at
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """No test has imported a module under a second name. A fixture that does nothing costs more than most tests."""
+    global _modules
+    if len(sys.modules) == _modules:
+        return
+    _modules = len(sys.modules)
+    doubled = imported_twice(sys.modules)
+    assert not doubled, f"imported under a second name: {doubled}; import them as metaphrase..."
 
 
 FREEZE_EVERY = 20  # tests
@@ -110,23 +127,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if doubled:
         print(f"\nimported under a second name: {', '.join(doubled)} (import them as metaphrase...)", file=sys.stderr)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _threads_share_whatever_they_may():
-    from metaphrase.runtime import dispatch
-
-    dispatch.wake_from(0)
-
-
-@pytest.fixture(autouse=True)
-def _one_name_for_every_module():
-    before = len(sys.modules)
-    yield
-    if len(sys.modules) == before:
-        return
-    doubled = imported_twice(sys.modules)
-    assert not doubled, f"imported under a second name: {doubled}; import them as metaphrase..."
 
 
 @pytest.fixture
