@@ -67,7 +67,7 @@ class Quiet:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        (interactor,) = (plugin for plugin in session.config.pluginmanager.get_plugins() if hasattr(plugin, "sendevent"))
+        (interactor,) = (p for p in session.config.pluginmanager.get_plugins() if hasattr(p, "sendevent"))
         interactor.sendevent = said(interactor.sendevent)
 
     @pytest.hookimpl(tryfirst=True)

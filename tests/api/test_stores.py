@@ -1,6 +1,7 @@
 """Stores, views and run-time sizes of the corpus in native code: results and arguments end up as in Python.
 
-In: the corpus themes about memory. Out: the same outcome, twice (the second call finds the compiled program).
+In: the corpus themes about memory, an eighth each day. Out: the same outcome, twice (the second call finds the
+compiled program).
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from corpus import alike, cases, fresh
+from together import jitted
+from turns import turn
 
 import metaphrase as mp
 from metaphrase.source import SourceError
 
 THEMES = ("stores", "mutation", "updates", "views", "aliases", "sizes", "joined", "places")
-CASES = list(cases(*THEMES))
+CASES = {name: (function, args) for name, function, args in cases(*THEMES)}
+GROUPS = [list(CASES)[k::40] for k in range(40)]
 FAULTS = (ArithmeticError, ValueError, IndexError, AssertionError, UnboundLocalError)
 
 
@@ -35,12 +39,12 @@ def same(a, b):
     return alike(a[0], b[0], 1e-9) and alike(a[1], b[1], 1e-9)
 
 
-@pytest.mark.parametrize("function, args", [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_jitted(function, args):
-    expected = outcome(function, args)
-    jitted = mp.jit(function)
-    assert same(outcome(jitted, args), expected)
-    assert same(outcome(jitted, args), expected)
+@pytest.mark.parametrize("names", turn(GROUPS, 8), ids=lambda names: names[0])
+def test_jitted(names):
+    for name, function in jitted({name: CASES[name] for name in names}).items():
+        expected = outcome(*CASES[name])
+        for _ in range(2):
+            assert same(outcome(function, CASES[name][1]), expected), name
 
 
 def rolled(x, y, n):

@@ -1,7 +1,7 @@
 """The NumPy source of every corpus function and of its derivative: the evaluator's results, bit for bit, and
 again in a process that can import NumPy and nothing of ours.
 
-In: the corpus. Out: texts, run here and there; an exception counts as a result.
+In: the corpus, each day another part of it. Out: texts, run here and there; an exception counts as a result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import numpy as np
 from corpus import fresh
 from saved import foreign, run_alone
-from stages import CASES, SAMPLE, core, names, once, primal, staged
+from stages import CASES, SAMPLE, core, names_of_today, once, primal, staged
 
 from metaphrase.astpasses.emit.numpy_source import compile_numpy, numpy_source
 from metaphrase.astpasses.optimize import optimize
@@ -85,7 +85,7 @@ def listed(value, count: int) -> list:
     return [] if count == 0 else [value] if count == 1 else list(value)
 
 
-@names
+@names_of_today
 def test_the_text_gives_what_the_program_gives(name):
     for title, (function, args) in programs(name).items():
         check(function)

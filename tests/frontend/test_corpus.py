@@ -1,12 +1,12 @@
 """Every corpus function: Python = control stage on NumPy = evaluated core program; and the program reads
-back."""
+back. All of them are staged each day; the stages before that have another part of the corpus each day."""
 
 from __future__ import annotations
 
 import types
 
 from corpus import alike, fresh, outcome
-from stages import CASES, SAMPLE, given, names, staged
+from stages import CASES, SAMPLE, given, names, names_of_today, staged
 
 from metaphrase.astpasses.frontend.rewrite.convert import control_stage, converted
 from metaphrase.astpasses.frontend.rewrite.normal import normal
@@ -30,7 +30,7 @@ def normal_form(function):
     return made
 
 
-@names
+@names_of_today
 def test_normal_form_runs(name):
     function, args = CASES[name]
     if isinstance(function, types.FunctionType):
@@ -38,7 +38,7 @@ def test_normal_form_runs(name):
         assert control_stage(function).text().startswith("def ")
 
 
-@names
+@names_of_today
 def test_control_stage_on_numpy(name):
     function, args = CASES[name]
     if isinstance(function, types.FunctionType):

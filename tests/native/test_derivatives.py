@@ -284,4 +284,4 @@ def slope(name: str) -> tuple:
 
 
 def test_there_are_scalar_functions():
-    assert sum(map(is_scalar, SAMPLE)) > 12
+    assert sum(map(is_scalar, SAMPLE)) > 0.05 * len(SAMPLE)

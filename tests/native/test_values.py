@@ -46,7 +46,7 @@ def bound(name: str) -> int:
     return 0 if is_exact(staged(name).function) else BOUND
 
 
-@pytest.mark.parametrize("name", turn(CASES, 32, thorough=8))
+@pytest.mark.parametrize("name", turn(CASES, 64, thorough=8))
 def test_jitted_code(name):
     function, args = CASES[name]
     assert_same(python(function, args), native(function, args), bound(name), "native")
@@ -70,7 +70,7 @@ def test_native_code(chunk, way):
         assert not (wrong := failures(CHUNKS[chunk], test)), wrong
 
 
-@pytest.mark.parametrize("chunk", turn(CHUNKS, 24, thorough=6))
+@pytest.mark.parametrize("chunk", turn(CHUNKS, 48, thorough=6))
 def test_another_compiler(chunk, monkeypatch):
     """A part of the corpus by clang, where it is installed; float16 has none before version 15."""
     if shutil.which("clang"):

@@ -1,6 +1,7 @@
 """Calls whose answer hangs on the values, dtypes or names of their arguments: what Python and NumPy give.
 
-A line of answers.txt is an expression and its arguments, which are staged; a heading is one native program.
+A line of answers.txt is an expression and its arguments, which are staged; a heading is one native program, of which
+each day has a fourth.
 Types, dtypes and shapes are compared, too; of what raises, whether it is a TypeError, a ValueError, an
 IndexError, an OverflowError or a ZeroDivisionError.
 """
@@ -13,6 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
+from turns import turn
 
 import metaphrase as mp
 from metaphrase.config import config
@@ -86,7 +88,7 @@ def test_line(line, functions):
     assert alike(got, want), f"{got!r} for {want!r}"
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", turn(THEMES, 4))
 def test_native(theme, functions):
     calls, arguments, wants = [], [], []
     for k, (name, (_, given)) in enumerate(LINES.items()):
