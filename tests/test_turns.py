@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import turns
 from turns import part, takes, turn
@@ -40,3 +42,19 @@ def test_each_case_of_a_turn_has_each_way(everything):
 def test_a_marked_test_has_one_day_of_three(request, everything):
     days = [takes(request.node, day) for day in range(100, 103)]
     assert sum(days) == (3 if everything else 1)
+
+
+@pytest.mark.parametrize("mark", [pytest.mark.turns(5), pytest.mark.turns(5, together=True)], ids=["apart", "together"])
+def test_cases_have_days_of_their_own_or_that_of_their_file(mark, everything):
+    names = [f"test_sum[{k}]" for k in range(60)]
+    items = [
+        SimpleNamespace(name=name, nodeid=f"tests/test_sums.py::{name}", get_closest_marker=lambda _: mark.mark)
+        for name in names
+    ]
+    days = [{item.name for item in items if takes(item, day)} for day in range(100, 105)]
+    assert set().union(*days) == set(names)
+    if everything:
+        assert all(day == set(names) for day in days)
+    else:
+        assert sum(map(len, days)) == len(names)
+        assert sorted(map(bool, days)) == ([False] * 4 + [True] if mark.mark.kwargs else [True] * 5)

@@ -6,7 +6,8 @@ all workers take the same part and a day can be repeated; `make test` sets METAP
     @pytest.mark.parametrize("chunk", turn(CHUNKS, 4))                # a quarter by `make test`
     @pytest.mark.parametrize("name", turn(NAMES, 16, thorough=4))     # a sixteenth, and a quarter by `make test-all`
 
-    pytestmark = pytest.mark.turns(4)                                 # of tests that each cost much, as processes do
+    @pytest.mark.turns(4)                                             # of cases that are alike
+    pytestmark = pytest.mark.turns(4, together=True)                  # of tests that share what costs much
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ def part(cases: Iterable[Case], parts: int, *, of: int, first: int = 0, day: int
 
 
 def takes(item: pytest.Item, day: int = DAY) -> bool:
-    """Whether it is a marked test's turn; a test without a mark is always taken."""
+    """Whether it is a marked test's turn; a test without a mark is always taken. With `together` the tests of a file
+    have one day: they share what is dear."""
     mark = item.get_closest_marker("turns")
-    return mark is None or not QUICK or (zlib.crc32(item.name.encode()) + day) % mark.args[0] == 0
+    if mark is None or not QUICK:
+        return True
+    name = item.nodeid.partition("::")[0] if mark.kwargs.get("together") else item.name
+    return (zlib.crc32(name.encode()) + day) % mark.args[0] == 0

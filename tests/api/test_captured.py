@@ -237,6 +237,7 @@ def alike(a, b):
     return type(a) is type(b) and np.allclose(a, b, rtol=1e-12)
 
 
+@pytest.mark.turns(4)
 @NATIVE
 @pytest.mark.parametrize("function", FUNCTIONS, ids=[f.__name__ for f in FUNCTIONS])
 def test_nothing_is_frozen(function, native):

@@ -22,7 +22,7 @@ from metaphrase.core.evaluate import evaluate
 from metaphrase.core.types import Array, i64
 from metaphrase.source import DTypeError, SourceError, UnsupportedError
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(6)
 
 POLICIES = mp.checkpoint_policies
 X = np.random.default_rng(0).normal(size=4)

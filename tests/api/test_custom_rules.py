@@ -57,6 +57,7 @@ def test_the_gradient_is_what_the_rule_says(name):
     close(mp.grad(total(name))(CASES[name].x), wanted(name))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_native_code_gives_the_same(name):
     case, f = CASES[name], total(name)
@@ -66,6 +67,7 @@ def test_native_code_gives_the_same(name):
     close(mp.jit(f)(case.x), f(case.x), 1e-12)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "a_growing_list"])
 def test_lanes_of_gradients_and_gradients_of_lanes(name):
     case, f = CASES[name], total(name)
@@ -85,6 +87,7 @@ def test_forward_mode_follows_the_rule(name):
     close(tangent, sum(np.sum(a * b) for a, b in zip(tree.leaves(wanted(name)), tree.leaves(direction))))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_outside_of_derivatives_there_is_no_rule(name):
     """A call runs the function; a program has the text that the function gives, and nothing of a rule."""

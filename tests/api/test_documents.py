@@ -86,6 +86,7 @@ def test_the_programs_of_the_page_on_rules_run(tmp_path, monkeypatch, capsys):
 COMMANDS = [line.split("#")[0].strip() for line in README.splitlines() if line.startswith("metaphrase ")]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_readme_commands_run(command, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(ROOT)

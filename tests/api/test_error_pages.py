@@ -57,6 +57,7 @@ def test_the_mistake_raises_what_the_page_shows(name, update_golden):
     assert f"[{name}]" in text
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_remedy_runs(name):
     kind, program = blocks(name)[-1]

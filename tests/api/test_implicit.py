@@ -15,7 +15,7 @@ import metaphrase as mp
 
 from .equations import CASES
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(8)
 
 NAMES = sorted(CASES)
 CHUNK = 12

@@ -134,6 +134,7 @@ def sharing(arrays: list) -> list:
     return [np.shares_memory(x, y) for x, y in itertools.combinations(arrays, 2)]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("how", ["native", "text"])
 def test_what_is_shared_after_each_call(name, how):

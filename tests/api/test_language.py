@@ -16,7 +16,7 @@ import metaphrase as mp
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(8)
 
 THEMES = (
     "statements",

@@ -91,6 +91,7 @@ def call(function, kind, k):
     return function(*args[:-1], n=args[-1]) if kind == "any arguments" else function(*args)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])
 def test_each_of_many_programs_is_found_again(kind, native):

@@ -26,6 +26,7 @@ def shown(function, *args):
     return type(made), repr(made)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_its_operator(name):
     function = getattr(operator, name)

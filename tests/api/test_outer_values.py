@@ -432,6 +432,7 @@ def alike(a, b):
     return len(first) == len(second) and all(np.allclose(p, q) for p, q in zip(first, second))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
 def test_outer_values_are_used_as_arguments_are(function):
     with config(native=False):

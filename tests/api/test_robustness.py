@@ -25,7 +25,7 @@ import pytest
 import metaphrase as mp
 from metaphrase.runtime import cache, cython_build, threads
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(5)
 
 
 def program(tmp_path: Path, text: str) -> list[str]:

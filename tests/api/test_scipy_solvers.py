@@ -164,6 +164,7 @@ def test_bfgs_says_how_it_ended(options, status, said):
 MATRIX = np.array([[4.0, 1.0, 0.5, 0.0], [0.3, 5.0, 1.0, 0.2], [0.2, -0.6, 3.0, 1.0], [0.0, 0.4, 0.1, 6.0]])
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     "words", [{}, {"rtol": 1e-12}, {"maxiter": 2}, {"atol": 0.1}, {"M": np.diag(1 / np.diag(MATRIX))}]
 )

@@ -314,6 +314,7 @@ def test_iterations_that_depend_on_one_another_run_in_their_order(function, args
             same(compiled(*copied(args)), want)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("function, args", [*SHARED, *ORDERED], ids=lambda x: getattr(x, "__name__", ""))
 def test_gradients_and_batches_do_not_depend_on_the_number_of_threads(function, args):
     floats = [k for k, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype == float]

@@ -19,7 +19,7 @@ from metaphrase.cli import compile as compile_command
 from metaphrase.cli.main import main
 from metaphrase.cli.progress import Progress
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(5)
 
 HEAD = "import metaphrase as mp\n\n\n"
 SMALL = HEAD + "@mp.export('f64', 'f32')\ndef f(x):\n    return 2 * x\n"

@@ -11,7 +11,7 @@ import pytest
 import metaphrase as mp
 from metaphrase.source import SourceError
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 SIDES = [
     "pass",

@@ -69,6 +69,7 @@ JOINED = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("make", [under_a_test, while_it_lasts], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("names, native", [*(([name], False) for name in JOINED), (list(JOINED), True)])
 def test_joined(names, make, native):

@@ -186,6 +186,7 @@ MADE = [
 ]  # fmt: skip
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("f", MADE, ids=lambda f: f.__name__)
 def test_it_is_what_python_makes(f, native):

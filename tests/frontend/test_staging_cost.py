@@ -6,10 +6,9 @@ would say, without the clock; the benchmark has the seconds), compared with each
 
 from __future__ import annotations
 
-import gc
 import importlib.util
+import subprocess
 import sys
-import weakref
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,10 @@ from corpus import alike, fresh
 from corpus.published import doolittle
 
 import metaphrase as mp
-from metaphrase import interpreter, late, pipeline
+from metaphrase import pipeline
 from metaphrase.astpasses.frontend.flow import loops
 from metaphrase.astpasses.frontend.staging import reach
 from metaphrase.astpasses.frontend.staging.stage import stage
-from metaphrase.interpreter import collect_all, deep_calls
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "staging.py"
 _spec = importlib.util.spec_from_file_location("staging_benchmark", PATH)
@@ -153,39 +151,56 @@ def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_aro
     assert (outer, middle, inner) == (2, 3, 4)  # were it found anew each time, 2, 4 and 8
 
 
-def test_what_many_stages_leave_behind_is_collected(monkeypatch):
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    monkeypatch.setattr(late, "_kept_out", False)
-    monkeypatch.setattr(interpreter, "_stages_ended", 0)
+# ---- collections of garbage: in processes of their own, where they don't go through all that other tests keep ------
 
-    class Ring:
-        def __init__(self):
-            self.ring = self
+MANY_STAGES = """
+import gc, weakref
+from metaphrase import interpreter
+from metaphrase.interpreter import deep_calls
 
-    gone = []
-    for _ in range(interpreter._BETWEEN_COLLECTIONS + 1):
-        with deep_calls():
-            gone.append(weakref.ref(Ring()))
-    assert sum(ring() is not None for ring in gone) == 1
-    if frozen:
-        gc.freeze()
+class Ring:
+    def __init__(self):
+        self.ring = self
 
-
-def test_a_stage_leaves_older_objects_out_of_collections(monkeypatch):
-    monkeypatch.setattr(late, "_kept_out", False)
-    frozen = gc.get_freeze_count()
+gone = []
+for _ in range(interpreter._BETWEEN_COLLECTIONS + 1):
     with deep_calls():
-        assert not frozen or gc.get_freeze_count() == frozen  # what others have frozen stays so
-    assert late._kept_out == bool(frozen)  # and is not counted again: counting goes through all of it
-    gc.unfreeze()
-    monkeypatch.setattr(late, "_kept_out", False)
-    try:
-        with deep_calls():
-            assert gc.get_freeze_count() > 1000
-            collect_all()
-            assert gc.get_freeze_count() > 1000
-        assert gc.get_freeze_count() == 0
-    finally:
-        if frozen:
-            gc.freeze()
+        gone.append(weakref.ref(Ring()))
+assert sum(ring() is not None for ring in gone) == 1
+print("done")
+"""
+OLDER_OBJECTS = """
+import gc
+from metaphrase import late
+from metaphrase.interpreter import collect_all, deep_calls
+
+if {frozen}:
+    gc.freeze()
+frozen = gc.get_freeze_count()
+assert (frozen > 0) == {frozen}
+with deep_calls():
+    assert not frozen or gc.get_freeze_count() == frozen  # what others have frozen stays so
+assert late._kept_out == bool(frozen)  # and is not counted again: counting goes through all of it
+gc.unfreeze()
+late._kept_out = False
+with deep_calls():
+    assert gc.get_freeze_count() > 1000
+    collect_all()
+    assert gc.get_freeze_count() > 1000
+assert gc.get_freeze_count() == 0
+print("done")
+"""
+
+
+def runs(program: str) -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_what_many_stages_leave_behind_is_collected():
+    runs(MANY_STAGES)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_stage_leaves_older_objects_out_of_collections(frozen):
+    runs(OLDER_OBJECTS.format(frozen=frozen))

@@ -121,6 +121,7 @@ def test_launches(f):
     assert not alone or f in IN_ORDER, host  # no thread does by itself what it could share
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("target", [SMALL, CUDA], ids=["small", "large"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_values(f, target, monkeypatch):

@@ -119,6 +119,7 @@ ONE = {  # that are one kernel of elements or lanes, beside those of numbers
 }
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", ONE)
 def test_one_kernel(name):
     f, arrays, types = ONE[name]

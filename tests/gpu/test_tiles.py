@@ -45,6 +45,7 @@ def arguments(types, n, m):
         yield (random.random(shape) * 9).astype(kind.replace("f", "float").replace("i", "int"))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", TILED)
 def test_values(name):
     f, types = TILED[name]

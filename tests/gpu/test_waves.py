@@ -113,6 +113,7 @@ def test_who_does_it(f):
     assert bool(re.search(r"j < m \+ \d+;|0 <= j - ", text)) == (f in WAVES), text
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("target", [SMALL, CUDA], ids=["small", "large"])
 @pytest.mark.parametrize("f", [*WAVES, *OTHERS], ids=lambda f: f.__name__)
 def test_values(f, target, monkeypatch):

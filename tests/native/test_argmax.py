@@ -25,6 +25,7 @@ def lines(n, dtype):
             yield x
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i1", "u8", "?"])
 def test_every_length(dtype):
     """The first call is of a known length, the others of any."""

@@ -18,6 +18,7 @@ def numbers(n, dtype):
     return (x + 1j * RANDOM.normal(size=n)).astype(dtype) if dtype == "c16" else x.astype(dtype)
 
 
+@pytest.mark.turns(6)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "c16"])
 @pytest.mark.parametrize("n, m", [(1, 1), (9, 1), (12, 3), (11, 3), (32, 8), (36, 9), (35, 9), (5000, 20)])
 def test_all_modes(n, m, dtype):

@@ -20,6 +20,7 @@ def numbers(count, dtype, spread):
     return whole.astype(dtype)
 
 
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_and_number(dtype):
     jitted = mp.jit(both)

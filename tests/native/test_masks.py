@@ -26,6 +26,7 @@ def test_places_and_elements(density):
             np.testing.assert_array_equal(elements(x, mask), x[mask])
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "f4", "i4", "f8", "c8", "c16"])
 def test_elements_of_all_widths(dtype):
     """In vectors or one by one, in parts or not, and into a part of an array: nothing else is written."""

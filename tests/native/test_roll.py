@@ -13,6 +13,7 @@ def rolled(x):
     return [*both, np.roll(x, (1, -2), (0, 1)), np.roll(x, (2, 3), (1, 1))]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("shape", [(2, 2), (0, 3), (3, 0), (1, 1), (1, 5), (4, 4), (30, 41), (2, 7), (200, 3)])
 def test_any_size(shape):
     jitted, x = mp.jit(rolled), np.random.default_rng(1).random(shape)

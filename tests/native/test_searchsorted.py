@@ -19,6 +19,7 @@ def numbers(count, dtype):
     return (RANDOM.random(count) * 100 - (0 if dtype.kind in "ub" else 50)).astype(dtype)
 
 
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_and_length(dtype):
     jitted = mp.jit(sides)

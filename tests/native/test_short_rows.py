@@ -28,6 +28,7 @@ def branched(x, y, a):
     return out, other
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("function", [chosen, branched], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_rows(function, length):

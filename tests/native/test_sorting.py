@@ -34,6 +34,7 @@ def numbers(count, dtype):
     return x
 
 
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_and_length(dtype):
     jitted = mp.jit(ordered)

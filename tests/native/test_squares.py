@@ -17,6 +17,7 @@ FORMS = {
 }
 
 
+@pytest.mark.turns(6)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "c8"])
 @pytest.mark.parametrize("form", FORMS)
 def test_values(form, dtype):

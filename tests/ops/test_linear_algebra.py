@@ -155,6 +155,7 @@ def least_squares(s, b):
 SCALARS = [likelihood, quadratic, spectrum, singular, triangles, general, least_squares]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("function", SCALARS, ids=lambda f: f.__name__)
 def test_gradients(function, native):

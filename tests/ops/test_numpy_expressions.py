@@ -20,7 +20,7 @@ from metaphrase.source import SourceError
 
 from .library_cases import OPERANDS as LIBRARY_OPERANDS
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 LINES = [
     line

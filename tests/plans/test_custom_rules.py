@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from plans.process import report
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 SHAPES = """
 import numpy as np

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from plans.process import report
 
+pytestmark = pytest.mark.turns(3, together=True)
+
 HEAD = """
 import dataclasses, enum, os, types
 import numpy as np

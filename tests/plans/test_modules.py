@@ -27,6 +27,8 @@ from metaphrase.cli.main import main
 from metaphrase.runtime import module as compiled
 from metaphrase.source import SourceError
 
+pytestmark = pytest.mark.turns(3, together=True)
+
 MATRICES = """
 import numpy as np
 

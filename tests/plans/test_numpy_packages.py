@@ -23,6 +23,8 @@ from metaphrase.cli.main import main
 from metaphrase.runtime.accepted import Accepted, Mismatch, number
 from metaphrase.source import SourceError
 
+pytestmark = pytest.mark.turns(3, together=True)
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:

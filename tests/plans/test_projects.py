@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from plans.project import ORBITS, USE, assert_alike, given, installed, module_of, wanted
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 HEAD = """[build-system]
 requires = ["setuptools", "metaphrase"]

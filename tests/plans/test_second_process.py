@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from plans.process import report
 
-pytestmark = pytest.mark.turns(4)
+pytestmark = pytest.mark.turns(8)
 
 HEAD = """
 import dataclasses, enum, importlib.util, json, os, sys, warnings

@@ -14,7 +14,7 @@ import pytest
 
 from metaphrase.runtime import cache, compiler, cython_build, dispatch
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(5)
 
 SCRIPT = """
 import sys

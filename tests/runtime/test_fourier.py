@@ -37,6 +37,7 @@ def complex_(*shape, dtype=np.complex128):
     return (SOURCE.normal(size=shape) + 1j * SOURCE.normal(size=shape)).astype(dtype)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("dtype", (np.complex128, np.complex64))
 @pytest.mark.parametrize("shape", [(1,), (2,), (60,), (1009,), (4, 30), (3, 1), (1, 7), (2, 3, 35), (0, 5)])
 def test_numpys_numbers(shape, dtype):
@@ -51,6 +52,7 @@ def test_numpys_numbers(shape, dtype):
     assert np.array_equal(mp.jit(lambda x: np.fft.fft(x, axis=-1))(x), np.fft.fft(x, axis=-1))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))
 @pytest.mark.parametrize("n", (1, 2, 5, 6, 35, 64, 1009))
 def test_real_numbers(n, dtype):
@@ -65,6 +67,7 @@ def test_real_numbers(n, dtype):
     assert dtype == np.float32 or np.array_equal(back, np.fft.irfft(half, n, axis=1))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("norm", ("backward", "ortho", "forward"))
 @pytest.mark.parametrize("n", (None, 1, 2, 7, 8))
 def test_halves_cut_or_filled(n, norm):

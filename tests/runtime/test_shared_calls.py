@@ -53,6 +53,7 @@ CALLS = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", CALLS)
 def test_numbers_and_bits(name):
     function, *args = CALLS[name]

@@ -100,7 +100,7 @@ LOOPS = {
     "scalars": (scalars, (1.0, 10**11)),
     "while": (until, (1.0, 10**11)),
     "triangle": (triangle, (BIG, 10**6)),
-    "rows": (rows, (np.full(30_000, 10**8), BIG)),
+    "rows": (rows, (np.full(30_000, 3 * 10**7), BIG)),
     "arrays": (arrays, (BIG, 10**7)),
     "primes": (primes, (10**8,)),
     "products": (products, (SQUARE, 10**8)),
@@ -147,11 +147,13 @@ def test_ctrl_c_ends_a_long_loop_at_once(interruptible, name):
     jitted = mp.jit(function)
     jitted.lower(*args).compile()
     best = float("inf")
-    for _ in range(3):  # other processes may hold the processor
+    for _ in range(5):  # other processes may hold the processor
         gc.collect()
-        with Latency(0.3) as latency, pytest.raises(KeyboardInterrupt):
+        with Latency(0.1) as latency, pytest.raises(KeyboardInterrupt):
             jitted(*args)
         best = min(best, latency.seconds())
+        if best < 0.5:
+            break
     assert best < 0.5  # the loops take much longer
 
 
@@ -191,10 +193,10 @@ def test_a_handler_that_does_not_raise_changes_nothing(interruptible):
     before = signal.signal(signal.SIGALRM, lambda *_: seen.append(float(np.sum(other(np.ones(3))))))
     other, jitted = mp.jit(lambda x: x * 2), mp.jit(scalars)
     assert other(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
-    wanted = jitted(1.0, 3 * 10**8)
+    wanted = jitted(1.0, 10**8)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02, 0.002)
-        assert jitted(1.0, 3 * 10**8) == wanted
+        assert jitted(1.0, 10**8) == wanted
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -233,9 +235,9 @@ def test_the_signals_actions_are_pythons_again_after_a_call(interruptible):
     before = action_of(signal.SIGINT)
     jitted = mp.jit(scalars)
     during = []
-    timer = threading.Timer(0.3, lambda: during.append(action_of(signal.SIGINT)))
+    timer = threading.Timer(0.1, lambda: during.append(action_of(signal.SIGINT)))
     timer.start()
-    jitted(1.0, 5 * 10**8)
+    jitted(1.0, 2 * 10**8)
     timer.join()
     assert during and during[0] != before == action_of(signal.SIGINT)
     with Latency(0.2), pytest.raises(KeyboardInterrupt):
@@ -244,7 +246,7 @@ def test_the_signals_actions_are_pythons_again_after_a_call(interruptible):
 
 
 def test_interrupts_in_the_midst_of_memory_and_callbacks(interruptible):
-    """Signals at random moments: of sixty calls none is wrong, hangs or crashes."""
+    """Signals at random moments: of thirty calls none is wrong, hangs or crashes."""
 
     def grows(x, n):
         kept = []
@@ -259,7 +261,7 @@ def test_interrupts_in_the_midst_of_memory_and_callbacks(interruptible):
     random = np.random.default_rng(3)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        for _ in range(60):
+        for _ in range(30):
             try:
                 signal.setitimer(signal.ITIMER_REAL, float(random.uniform(0.001, 0.05)))
                 jitted(x, 300_000)
@@ -269,15 +271,15 @@ def test_interrupts_in_the_midst_of_memory_and_callbacks(interruptible):
     finally:
         signal.signal(signal.SIGALRM, before)
     np.testing.assert_array_equal(jitted(x, 300_000), wanted)
-    assert interrupted > 10
+    assert interrupted > 5
 
 
 def test_other_threads_go_on_and_the_loop_of_one_is_not_interrupted(interruptible):
     """Python's handlers run on the main thread; a loop of another thread ends by itself."""
     jitted = mp.jit(scalars)
-    wanted = jitted(1.0, 5 * 10**8)
+    wanted = jitted(1.0, 2 * 10**8)
     results = []
-    thread = threading.Thread(target=lambda: results.append(jitted(1.0, 5 * 10**8)))
+    thread = threading.Thread(target=lambda: results.append(jitted(1.0, 2 * 10**8)))
     thread.start()
     with Latency(0.1) as latency, pytest.raises(KeyboardInterrupt):
         while True:

@@ -355,6 +355,7 @@ def test_what_cannot_be_shown_is_no_fault():
     assert check(replace(program, entry=entry)).entry is entry
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", sorted(n for n in REGISTRY if not REGISTRY[n].transient))
 def test_every_primitive_keeps_the_rules_in_every_pass(name, monkeypatch):
     monkeypatch.setenv("METAPHRASE_CHECK", "1")

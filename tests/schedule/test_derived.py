@@ -35,6 +35,7 @@ def floats(function):
     return [has_tangent(p.type) for p in function.params]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_forward(name):
     function, arguments = PROGRAMS[name]
@@ -45,6 +46,7 @@ def test_forward(name):
     check(made, *arrays, *(like(a) for a, mark in zip(arrays, marks) if mark), ulps=64)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_backward(name, monkeypatch):
     monkeypatch.setenv("METAPHRASE_CHECK", "1")
@@ -60,6 +62,7 @@ def test_backward(name, monkeypatch):
 
 
 # Sizes that differ from lane to lane can't leave a batch: refused, as tests/transforms checks.
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ("counted", "doubling", "doubling_rows")])
 def test_batched(name):
     function, arguments = PROGRAMS[name]

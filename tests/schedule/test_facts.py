@@ -76,6 +76,7 @@ def values_of(dims: tuple[DimLike, ...], places: list[dict[str, int]]) -> list[t
     return rows
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_dims_are_bounded_as_their_numbers_are(seed):
     """Signs, comparisons, bounds and simpler forms of random dims hold for each number that they may be."""

@@ -104,6 +104,7 @@ def arguments(function, rows, columns):
     return others.get(function, (x,))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", TURNED + STAYING, ids=lambda f: f.__name__)
 def test_values(function):
     jitted = mp.jit(function)

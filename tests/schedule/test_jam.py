@@ -71,6 +71,7 @@ def last_variable(a, b):
 JAMMED, OTHERS = [product, sums], [neighbours, mirrored, changing, last_variable]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", JAMMED + OTHERS, ids=lambda f: f.__name__)
 def test_values(function):
     jitted = mp.jit(function)

@@ -93,6 +93,7 @@ ROUNDS = {heated: (2, 3), settled: (1, 1e-3), in_place: (1, 3), scaled_inside: (
 FUNCTIONS = [framed, with_ends, added, added_to_more, added_elsewhere, read_before, *ROUNDS]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_values(f):
     rank, *rest = ROUNDS.get(f, (1,))

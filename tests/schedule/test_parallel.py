@@ -66,6 +66,7 @@ def test_programs(name):
         check_backwards(function, *arguments, target=replace(CPU, lanes=2, sums_from=3, lockstep_from=2))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize(
     "name", sorted(n for n in REGISTRY if REGISTRY[n].effect is None and not REGISTRY[n].transient)
 )

@@ -150,6 +150,7 @@ ALL = (
 )
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("f", ALL, ids=lambda f: f.__name__)
 def test_values(f):
     jitted = mp.jit(f)

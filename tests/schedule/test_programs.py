@@ -7,6 +7,7 @@ from differential import check
 from programs import PROGRAMS
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
     function, arguments = PROGRAMS[name]

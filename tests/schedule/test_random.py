@@ -233,6 +233,7 @@ def compose(seed: int, depth: int = 2, steps: int = 9) -> tuple[Function, list]:
     return function, [random.normal(size=d) for d in dims]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_loops_agree(seed, monkeypatch):
     monkeypatch.setenv("METAPHRASE_CHECK", "1")
@@ -240,6 +241,7 @@ def test_loops_agree(seed, monkeypatch):
     check(function, *arrays, native=False, ulps=2**12)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("seed", range(1000, 1012))
 def test_native_agrees(seed):
     function, arrays = compose(seed, steps=14)

@@ -220,6 +220,7 @@ def same(got, want):
         np.testing.assert_allclose(g, w, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("function", INSIDE_OUT, ids=lambda f: f.__name__)
 def test_numbers(function):
     jitted = mp.jit(function)
@@ -232,6 +233,7 @@ def test_numbers(function):
     )
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("function", INSIDE_OUT, ids=lambda f: f.__name__)
 def test_in_a_large_program(function, monkeypatch):
     """Whose loops are functions."""

@@ -67,6 +67,7 @@ def arguments(function, size):
     return (x, 5)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("size", [6, 100, 20_000])
 def test_values(function, size):

@@ -139,6 +139,7 @@ def same_outcome(function, jitted, args):
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("function", WAVES + OTHERS, ids=lambda f: f.__name__)
 def test_values(function):
     jitted = mp.jit(function)

@@ -49,6 +49,7 @@ def stored(x):
     return y
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", ONES)
 def test_values(name):
     f = ONES[name]

@@ -15,7 +15,7 @@ import metaphrase as mp
 from metaphrase import lax
 from metaphrase.source import SourceError
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(-1.5, 1.5, (LANES, 3))

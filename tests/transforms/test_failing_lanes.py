@@ -128,6 +128,7 @@ def compiled(request):
     return mp.jit if request.param == "native" else lambda f: f
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", FAIL)
 def test_the_lane(function, compiled):
     kind, message = said(lambda: mp.jit(function)(X[3], K[3]))

@@ -178,6 +178,7 @@ def along(f, order):
     return [g(0.0) for g in found]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name):
     f = FUNCTIONS[name]

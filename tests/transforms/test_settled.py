@@ -323,6 +323,7 @@ def written(rng: random.Random, number: int, branches: bool) -> str:
     return "\n".join([*rows, f"    return {result}", "", ""])
 
 
+@pytest.mark.turns(5)
 @pytest.mark.parametrize(("seed", "branches"), [(0, False), (1, False), (2, False), (100, False), (101, True)])
 def test_random_loops(seed, branches, tmp_path: Path):
     rng = random.Random(seed)
