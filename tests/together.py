@@ -172,13 +172,13 @@ def translate(jitted: Callable, args: tuple) -> None:
 
 
 def jitted(calls: Mapping[Any, tuple[Callable, tuple]]) -> dict[Any, Callable]:
-    """`jit` of functions that will be called with such arguments. All but an eighth, another one each day, are
-    compiled in groups; what can't be translated raises when it is called."""
+    """`jit` of functions that will be called with such arguments. All but a sixteenth, another one each day,
+    are compiled in groups; what can't be translated raises when it is called."""
     functions = {key: mp.jit(function) for key, (function, _) in calls.items()}
     turn = int(os.environ["METAPHRASE_TESTS_DAY"])
     with Together() as builds, np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
         for key, (_, args) in calls.items():
-            if (zlib.crc32(repr(key).encode()) + turn) % 8:
+            if (zlib.crc32(repr(key).encode()) + turn) % 16:
                 with builds.of(key), contextlib.suppress(Exception):
                     translate(functions[key], args)
     assert not builds.broken, f"the code of a group does not compile: {builds.broken}"

@@ -13,7 +13,7 @@ from together import jitted
 import metaphrase as mp
 from metaphrase.ode import odeint
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(8)
 
 TIMES = np.array([0.0, 0.4, 1.0, 1.5])
 BOTH = pytest.mark.parametrize("adjoint", ["discrete", "continuous"])
