@@ -45,6 +45,7 @@ CONTAINERS = [
 ]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("case", range(len(CONTAINERS)))
 def test_another_one_is_seen(monkeypatch, case, native):

@@ -73,6 +73,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_passes(name):
     f, args = RIGHT[name]

@@ -167,6 +167,7 @@ def test_derivatives_of_python_numbers_raise_nothing(function):
     assert np.array_equal(slopes, [slopes[2]] * 3, equal_nan=True) and not np.isfinite(slopes).any()
 
 
+@pytest.mark.turns(4)
 def test_rows_in_native_code(module):
     """Each day one half of the rows in reverse mode, and the other one in forward mode."""
     derive: Callable = mp.jit(module.by_turns)

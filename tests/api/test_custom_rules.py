@@ -52,6 +52,7 @@ def close(got, want, tolerance=1e-6):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_gradient_is_what_the_rule_says(name):
     close(mp.grad(total(name))(CASES[name].x), wanted(name))

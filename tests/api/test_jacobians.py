@@ -22,6 +22,7 @@ def gathered(x, n):
     return np.array(values)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", [unit, some, gathered])
 @pytest.mark.parametrize(
     "transform", [mp.jacfwd, mp.jacrev, lambda f: mp.jit(mp.jacfwd(f)), lambda f: mp.jit(mp.jacrev(f))]

@@ -85,6 +85,7 @@ def way(request):
         yield
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", [*OVERFLOWS, taken_on_one_side, in_a_loop])
 def test_products_of_sizes_are_pythons(function, way):
     translated = mp.jit(function)

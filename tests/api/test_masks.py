@@ -34,6 +34,7 @@ def of_rows(x, y, m):
 MASKS = [[], [True], [False], [True, False, True, True, False], [False] * 4, [True] * 4]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("function", [picked, stored, of_tables, of_rows])
 def test_masks_mean_what_they_mean_to_numpy(function, native):

@@ -39,6 +39,7 @@ def test_the_maker_is_named(name):
     agrees(found(MAKERS[name], native=False), MAKERS[name])
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", list(MAKERS)[::3])
 def test_the_maker_is_named_in_native_code(name):
     agrees(found(MAKERS[name], native=True), MAKERS[name])

@@ -89,6 +89,7 @@ def ruled():
     mp.derivative_of(wave)(None)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("use", USES)
 def test_a_right_rule_gives_what_the_function_has_without_it(use):
     want = USES[use]()

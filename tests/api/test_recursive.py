@@ -91,6 +91,7 @@ CASES = [
 ]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])
 @pytest.mark.parametrize("function, arguments, wanted", CASES, ids=[c[0].__name__ for c in CASES])
 def test_a_jitted_function_calls_itself(function, arguments, wanted, native):

@@ -33,6 +33,7 @@ def run(f, *args):
     return mp.jvp(f, args, args)[0]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("method", ["bisect", "brentq", "brenth", "ridder"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_brackets_take_scipys_steps(name, method):

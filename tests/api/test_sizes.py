@@ -52,7 +52,7 @@ NEEDS_SIZES = {
 }
 
 
-@pytest.mark.parametrize("theme", turn(THEMES, 4))
+@pytest.mark.parametrize("theme", turn(THEMES, 8))
 def test_two_programs_serve_all_lengths(theme):
     problems, tried, refused = [], 0, 0
     for name, function, args in cases(theme):

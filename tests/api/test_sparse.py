@@ -162,6 +162,7 @@ CASES = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", CASES)
 def test_jacobians_are_the_dense_ones(name):
     f, x, elements, colours = CASES[name]

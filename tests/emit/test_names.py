@@ -23,7 +23,7 @@ from metaphrase.core.evaluate import evaluate
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.pipeline import finished
 
-pytestmark = pytest.mark.turns(4)
+pytestmark = pytest.mark.turns(8)
 
 files = itertools.count()
 

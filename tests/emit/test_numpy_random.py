@@ -217,11 +217,13 @@ def test_random_programs_agree(seed):
     assert_agree(seed)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_the_same_programs_every_time(seed):
     assert_agree(seed)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("seed", range(1000, 1040))
 def test_their_gradients_agree(seed):
     assert_agree(seed, derivative=True)

@@ -47,6 +47,7 @@ def equal_bits(a, b, loose: bool = False) -> bool:
     return bool(np.all(same))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", sorted(n for n in REGISTRY if not REGISTRY[n].transient))
 def test_the_text_computes_what_the_rule_says(name):
     for sample in SAMPLES[name]:

@@ -116,6 +116,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("names, native", [*(([name], False) for name in TAKEN), (list(TAKEN), True)])
 def test_the_items_keep_their_types(names, native):
     def f(x):

@@ -105,12 +105,14 @@ def assert_as_numpy(function) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(wanted, got, strict=True))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("array", BY_ROWS)
 def test_a_reshape_of_what_lies_row_after_row_is_a_view(array, use):
     assert_as_numpy(made(f"g = {array}\n    {USES[use]}"))
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("array", OTHERWISE)
 def test_what_may_lie_otherwise_is_not_taken_for_granted(array, use):
@@ -200,6 +202,7 @@ DERIVED = [
 ]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("array", DERIVED)

@@ -6,6 +6,7 @@ import itertools
 import linecache
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def arguments(n):
     return np.array([1.5, -0.5, 2.0]), 0.75, n
 
 
+@pytest.mark.turns(4)
 @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_aliases(text):

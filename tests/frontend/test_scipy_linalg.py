@@ -141,6 +141,7 @@ def expected(functions, line):
         return functions[line](**copy.deepcopy(GIVEN))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("line", LINES)
 def test_the_results_are_those_of_scipy(functions, line):
     with config(native=False):

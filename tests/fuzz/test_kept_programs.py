@@ -9,6 +9,7 @@ from fuzz.kept import Writer, check
 COUNT = 12
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("seed", range(0, 8 * COUNT, COUNT))
 def test_results_attributes_and_what_is_shared(seed):
     verdicts = {s: check(s, native=False) for s in range(seed, seed + COUNT)}

@@ -40,7 +40,7 @@ ARGUMENTS = [(0.5, np.array([0.25, 1.0, 2.0])), (3.0, np.array([0.25, 1.0, 2.0])
 """
 
 
-@pytest.mark.parametrize("seed", turn(SEEDS, 4))
+@pytest.mark.parametrize("seed", turn(SEEDS, 8))
 def test_every_stage_agrees(seed):
     search = Search(seed, COUNT)
     search.run()

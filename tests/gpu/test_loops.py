@@ -100,6 +100,7 @@ CASES = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_values(f, monkeypatch):
     monkeypatch.setenv("CUEMU_RACES", "1")

@@ -41,7 +41,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("name", turn(NAMES, 4))
+@pytest.mark.parametrize("name", turn(NAMES, 12))
 def test_primitive(name):
     for sample in SAMPLES[name]:
         args = tuple(np.asarray(a)[()] for a in sample.args)

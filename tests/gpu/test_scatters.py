@@ -133,6 +133,7 @@ def program(name, simplified=True):
     return optimize(core, before_transform=False) if simplified else core, args
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     "name, simplified",
     [*((name, True) for name in PROGRAMS if name not in ATOMIC), ("added", False), ("sparse", False)],

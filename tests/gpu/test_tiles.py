@@ -59,6 +59,7 @@ def test_values(name):
             assert got.dtype == want.dtype
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("order", ["fwd", "rev", "rand"])
 @pytest.mark.parametrize("name", TILED)
 def test_no_thread_races(name, order, monkeypatch):

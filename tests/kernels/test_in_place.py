@@ -45,6 +45,7 @@ def test_what_is_only_read_by_columns_is_transposed_once(whole_loops):
     assert "c_[" not in before and before.count("for ") == 2
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("name", [n for n in KERNELS if n not in ("mandelbrot", "mlp", "spmv")])
 def test_in_place_loops_run_as_python(name, fuse):

@@ -44,6 +44,7 @@ def assert_same_outcome(kernel, function, arguments):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_runs_unchanged(name):
     kernel = KERNELS[name]
@@ -85,6 +86,7 @@ def slope_by_differences(objective, arguments, positions, h):
     return (moved(h) - moved(-h)) / (2 * h), directions
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "native"])
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_the_gradient_of_a_kernel(name, compiled):

@@ -17,6 +17,7 @@ def test_a_short_sum_is_marked_and_the_mark_becomes_a_pragma():
     assert not [line for line in c.splitlines() if line.strip().startswith("mp_simd_")]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("size", [1, 7, 8, 40, 511, 512, 700])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4"])
 def test_short_and_long_reductions(size, dtype):

@@ -51,6 +51,7 @@ def test_every_dtype_and_length(dtype):
             np.testing.assert_array_equal(np.signbit(got), np.signbit(expected))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u8", "u4"])
 def test_lines_without_minus_zero(dtype):
     jitted = mp.jit(lambda x: (np.sort(x, axis=1), np.sort(x, axis=0)))

@@ -92,6 +92,7 @@ def test_library(line):
     compare(case, operands_of(case), with_symbols=False)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("line", [line for line, case in CASES.items() if case.symbolic])
 def test_library_with_symbolic_sizes(line):
     case = CASES[line].function
@@ -107,6 +108,7 @@ SMOOTH = [
 ]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("line", SMOOTH)
 def test_derivatives_of_the_library(line):
     case = CASES[line].function
@@ -118,6 +120,7 @@ def test_derivatives_of_the_library(line):
     transpose_holds(function, args, along)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("line", [line for line in CASES if not RUN_TIME_SIZES.search(line)])
 def test_batches_of_the_library(line):
     case = CASES[line].function

@@ -167,14 +167,14 @@ def refused(x, y, want, got):
     )
 
 
-@pytest.mark.parametrize("function", turn(FUNCTIONS, 4, first=0), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", turn(FUNCTIONS, 8, first=0), ids=lambda f: f.__name__)
 def test_python_numbers(function):
     large = function in (power, left, right)
     pairs = [(x, y) for x, y in itertools.product(PYTHON, PYTHON) if not large or abs(y) < 400]
     assert not differing(function, pairs, refused)
 
 
-@pytest.mark.parametrize("function", turn(FUNCTIONS, 4, first=1), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", turn(FUNCTIONS, 8, first=1), ids=lambda f: f.__name__)
 def test_python_numbers_beside_those_of_numpy(function):
     pairs = list(itertools.product([*ARRAYS, *SCALARS], SHORT))
     pairs = [
@@ -183,12 +183,13 @@ def test_python_numbers_beside_those_of_numpy(function):
     assert not differing(function, pairs, refused)
 
 
-@pytest.mark.parametrize("function", turn(FUNCTIONS, 4, first=2), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", turn(FUNCTIONS, 8, first=2), ids=lambda f: f.__name__)
 def test_dtypes_beside_each_other(function):
     pairs = [(x, y if x.shape == y.shape else y[:1]) for x, y in itertools.product(ARRAYS, ARRAYS)]
     assert not differing(function, pairs, refused)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", [added, multiplied, power, left, less, equal], ids=lambda f: f.__name__)
 def test_in_native_code(function):
     pairs = [

@@ -18,6 +18,7 @@ def test_every_primitive_has_samples():
     assert all(SAMPLES[name] for name in REGISTRY)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", NAMES)
 def test_rule(name, rule):

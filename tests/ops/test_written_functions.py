@@ -89,6 +89,7 @@ CASES = [
 names = pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
 
 
+@pytest.mark.turns(3)
 @names
 def test_native(function):
     made = mp.jit(function)

@@ -48,6 +48,7 @@ def assert_same(before: Function, after: Function, args) -> None:
         assert equal_bits(a, b), f"{before}\n{after}\n{args}\n{a!r}\n{b!r}"
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", sorted(n for n in REGISTRY if n != "custom_transpose"))
 def test_each_pass_keeps_the_answer(name, monkeypatch):
     monkeypatch.setenv("METAPHRASE_CHECK", "1")
@@ -59,6 +60,7 @@ def test_each_pass_keeps_the_answer(name, monkeypatch):
         assert_same(function, optimize(function, before_transform=name in MAPPED), sample.args)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", sorted(n for n in REGISTRY if any(s.smooth for s in SAMPLES[n])))
 def test_the_derivative_stays_the_derivative(name, monkeypatch):
     """vjp of the program simplified before differentiation is the vjp, up to rounding; simplified after, bit

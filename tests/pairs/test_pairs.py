@@ -26,7 +26,7 @@ from . import kept, operators, own_rules, solved  # noqa: F401
 from .corpus import CASES
 from .transformations import OUTERMOST, TRANSFORMATIONS, by_differences, composed, flat, may_follow, pairs
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(4)
 
 DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
 TURNS = 1 if os.environ.get("METAPHRASE_PAIRS") == "all" else 48

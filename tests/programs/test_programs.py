@@ -76,7 +76,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", turn(RUNS, 2))
+@pytest.mark.parametrize("name", turn(RUNS, 4))
 def test_a_program_runs_unchanged(name):
     function, args, tolerance = RUNS[name]
     expected = function(*copy.deepcopy(args))
@@ -115,7 +115,7 @@ GRADIENTS = {
 }
 
 
-@pytest.mark.parametrize("name", turn(GRADIENTS, 2))
+@pytest.mark.parametrize("name", turn(GRADIENTS, 4))
 def test_the_derivative_of_a_program(name):
     function, args, k, tolerance = GRADIENTS[name]
     direction = symmetric(np.shape(args[k]))
@@ -149,7 +149,7 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("name", turn(BATCHES, 2))
+@pytest.mark.parametrize("name", turn(BATCHES, 4))
 def test_a_batched_program_is_a_loop_over_its_lanes(name):
     function, axes, args = BATCHES[name]
     found = mp.tree.leaves(mp.jit(mp.vmap(function, axes))(*args))

@@ -33,6 +33,7 @@ def matrix(rows: int, columns: int, dtype: str) -> np.ndarray:
     return (made + 1j * random.normal(size=(rows, columns)) if dtype[0] == "c" else made).astype(dtype)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "c8"])
 def test_shapes_and_layouts(dtype):
     jitted, before = mp.jit(product), own_threads()

@@ -38,6 +38,7 @@ def halves(x):
     return x[np.arange(2 * len(x)) // 2] + x[np.arange(2 * len(x)) % len(x)]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", [thrice, many, tiled, interleaved, columns, blocks, halves])
 def test_numbers(function):
     jitted = mp.jit(function)

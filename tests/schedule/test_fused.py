@@ -34,6 +34,7 @@ def logarithms(x):
     return rows - np.log(np.exp(rows).sum(1, keepdims=True))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("f", [spread, columns, summed, wide, logarithms])
 def test_values(f):
     jitted = mp.jit(f)

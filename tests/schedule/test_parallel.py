@@ -58,6 +58,7 @@ def check_backwards(function: Function, *arrays, target=CPU, ulps: int = 64) -> 
         assert close(g, w, ulps), python_loops.text(program)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     function, cases = PROGRAMS[name]

@@ -40,6 +40,7 @@ def given(f, n, m):
     return random.normal(size=(n, m)), random.normal(size=m), random.normal(size=n)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("f", [kernel_sums, step, from_the_left, of_both_sides, of_a_stack, of_vectors])
 def test_values_and_derivatives(f):
     jitted = mp.jit(f)

@@ -34,6 +34,7 @@ def lines(n):
     yield RANDOM.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], n)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_rank(name):
     dtype = DTYPES[name]

@@ -21,7 +21,7 @@ def test_every_primitive_has_samples():
     assert sorted(name for name, primitive in REGISTRY.items() if not primitive.transient) == NAMES
 
 
-@pytest.mark.parametrize("name", turn(NAMES, 3))
+@pytest.mark.parametrize("name", turn(NAMES, 9))
 def test_primitive(name):
     cases = []
     for sample in SAMPLES[name]:

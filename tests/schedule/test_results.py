@@ -62,6 +62,7 @@ def in_a_branch(x):
     return a
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     "function",
     [picked, fused, twice, read_again, changed_behind, of_a_loop, rows, in_a_branch],

@@ -62,7 +62,7 @@ def check(cases, target=SMALL, ulps: int = 64) -> None:
 
 @pytest.mark.turns(4)
 @pytest.mark.parametrize("target", [SMALL, LARGE], ids=["whole", "in pieces"])
-@pytest.mark.parametrize("name", turn(PROGRAMS, 2))
+@pytest.mark.parametrize("name", turn(PROGRAMS, 6))
 def test_programs(name, target):
     function, cases = PROGRAMS[name]
     cases = cases if isinstance(cases, list) else [cases[0]]

@@ -201,7 +201,7 @@ def loaded(text: str, name: str):
     return scope["nest"]
 
 
-@pytest.mark.parametrize("seed", turn(range(96), 16, thorough=4))
+@pytest.mark.parametrize("seed", turn(range(96), 32, thorough=4))
 def test_random_nests(seed):
     text = nest(seed)
     function = loaded(text, f"<random nest {seed}>")

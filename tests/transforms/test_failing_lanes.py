@@ -135,6 +135,7 @@ def test_the_lane(function, compiled):
     assert said(lambda: compiled(mp.vmap(function))(X, K)) == (kind, with_lane(message, 3))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", FAIL)
 def test_lanes_of_two_axes(function):
     kind, message = said(lambda: mp.jit(function)(X[3], K[3]))

@@ -65,6 +65,7 @@ def has_jvp(name):
 NAMES = [name for name in sorted(REGISTRY) if samples(name) and has_jvp(name)]
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_primitive(name):
     for sample in samples(name):

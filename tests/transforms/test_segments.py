@@ -205,7 +205,7 @@ def test_gradients(function):
 
 
 @pytest.mark.parametrize("jit", [lambda f: f, mp.jit], ids=["numpy", "native"])
-@pytest.mark.parametrize("function", turn(PROGRAMS, 4), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", turn(PROGRAMS, 8), ids=lambda f: f.__name__)
 def test_second_derivatives(function, jit):
     gradient = mp.grad(function)
     expected = slopes(gradient, X)
@@ -219,7 +219,7 @@ def test_second_derivatives(function, jit):
 
 
 @pytest.mark.parametrize("jit", [lambda f: f, mp.jit], ids=["numpy", "native"])
-@pytest.mark.parametrize("function", turn(PROGRAMS, 4), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", turn(PROGRAMS, 8), ids=lambda f: f.__name__)
 def test_batches(function, jit):
     expected = np.stack([slopes(function, x) for x in LANES])
     assert np.allclose(jit(mp.vmap(mp.grad(function)))(LANES), expected, rtol=1e-6, atol=1e-7)

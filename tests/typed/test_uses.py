@@ -60,6 +60,7 @@ def pyrights(package: Path) -> Iterator[tuple[int, str, str]]:
         yield one["range"]["start"]["line"] + 1, one["severity"], one["message"]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("checker", "endings", "shown"),
     [
