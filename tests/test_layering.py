@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -106,13 +107,16 @@ def imports(path: Path, at_once: bool = False) -> Iterator[tuple[str, int]]:
         yield from late_modules(path)
 
 
-def late_modules(path: Path) -> Iterator[tuple[str, int]]:
+@functools.cache
+def late_modules(path: Path) -> list[tuple[str, int]]:
     """Those that `late.module("metaphrase...")` stands for."""
+    found = []
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "module":
             name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
             if str(name).startswith("metaphrase."):
-                yield name, node.lineno
+                found.append((name, node.lineno))
+    return found
 
 
 @functools.cache
@@ -254,17 +258,20 @@ def test_heavy_dependencies_have_one_door():
     assert found == []
 
 
-def readable_files() -> Iterator[Path]:
+BUILT = ("build", "dist", "__pycache__")
+READABLE = (".py", ".pyx", ".pxi", ".h", ".md", ".toml", ".txt", ".sh")
+
+
+@functools.cache
+def readable_files() -> list[Path]:
     """What people wrote: not what was built, and not what lies in hidden folders or environments."""
-    for path in sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        if any(
-            part.startswith(".") or part in ("build", "dist", "__pycache__") or part.endswith(".egg-info")
-            for part in parts
-        ):
-            continue
-        if path.suffix in (".py", ".pyx", ".pxi", ".h", ".md", ".toml", ".txt", ".sh") or path.name == "Makefile":
-            yield path
+    found = []
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [n for n in inner if not n.startswith(".") and n not in BUILT and not n.endswith(".egg-info")]
+        for path in [Path(folder, name) for name in names if not name.startswith(".")]:
+            if path.suffix in READABLE or path.name == "Makefile":
+                found.append(path)
+    return sorted(found)
 
 
 def test_no_file_is_over_500_lines():
