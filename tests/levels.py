@@ -1,7 +1,7 @@
 """How hard the C compiler tries in tests: most programs are compiled at -O0, in less than half the time.
 
 In: what `jit` gives to the compiler, and the libraries of tests/grouped.py. Out: the same, with a level of its own.
-A quick run (`make test`) has a sixteenth of the programs compiled as users have it, at -O3, another one each day;
+A quick run (`make test`) has a seventeenth of the programs compiled as users have it, at -O3, another one each day;
 `make test-all` has all. Tests that are about the compiler's code say so:
 
     pytestmark = pytest.mark.optimized      # native code of these tests is what users get
@@ -21,7 +21,7 @@ from metaphrase.runtime.cython_build import Library, build
 USUAL: tuple[str, ...] = ()  # as users have it
 GROUPED = ("-O1",)  # of many programs in one library
 QUICKEST = ("-O0",)
-PARTS = 16
+PARTS = 17  # a prime: a text of a test that comes every n days has its day, too
 _about_code = False  # what runs is a test of the compiler's code
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -58,3 +60,43 @@ def test_cases_have_days_of_their_own_or_that_of_their_file(mark, everything):
     else:
         assert sum(map(len, days)) == len(names)
         assert sorted(map(bool, days)) == ([False] * 4 + [True] if mark.mark.kwargs else [True] * 5)
+
+
+def calls_of(node: ast.AST) -> set[str]:
+    return {ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+
+
+def waits_twice(text: str) -> list[str]:
+    """Tests that have both a mark and cases of a turn: their days may never meet."""
+    module = ast.parse(text)
+    chosen = {"names_of_today", "TODAY"} | {
+        name.id
+        for node in module.body
+        if isinstance(node, ast.Assign) and {"turn", "part"} & calls_of(node)
+        for name in node.targets
+        if isinstance(name, ast.Name)
+    }
+    marked = any(
+        "pytestmark" in ast.unparse(node).split(" =")[0] and "turns" in ast.unparse(node) for node in module.body
+    )
+    found = []
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            decorators = node.decorator_list
+            names = {part.id for d in decorators for part in ast.walk(d) if isinstance(part, ast.Name)}
+            in_turn = any({"turn", "part"} & calls_of(d) for d in decorators) or names & chosen
+            if in_turn and (marked or any("pytest.mark.turns" in calls_of(d) for d in decorators)):
+                found.append(node.name)
+    return found
+
+
+def test_no_case_waits_for_two_turns_at_once():
+    files = sorted(Path(__file__).parent.rglob("test_*.py"))
+    assert {path.name: found for path in files if (found := waits_twice(path.read_text()))} == {}
+
+
+def test_a_case_that_waits_twice_is_seen():
+    case = '@pytest.mark.parametrize("name", turn(NAMES, 2))\ndef test_names(name): ...\n'
+    assert waits_twice(case) == [] and waits_twice(f"@pytest.mark.turns(4)\n{case}") == ["test_names"]
+    assert waits_twice(f"pytestmark = pytest.mark.turns(3)\n{case}") == ["test_names"]
+    assert waits_twice("TODAY = turn(NAMES, 2)\n@pytest.mark.turns(4)\n" + case.replace("turn(NAMES, 2)", "TODAY"))

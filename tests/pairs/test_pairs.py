@@ -18,6 +18,7 @@ import zlib
 import numpy as np
 import pytest
 from together import jitted
+from turns import QUICK
 
 import metaphrase as mp
 from metaphrase.source import UnsupportedError
@@ -26,9 +27,11 @@ from . import kept, operators, own_rules, solved  # noqa: F401
 from .corpus import CASES
 from .transformations import OUTERMOST, TRANSFORMATIONS, by_differences, composed, flat, may_follow, pairs
 
-pytestmark = pytest.mark.turns(4)
+PARTS = 4  # of the functions, of which a quick run takes one a day
+pytestmark = pytest.mark.turns(PARTS)
 
-DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
+# A function's pairs are others each time that it is taken.
+DAY = int(os.environ["METAPHRASE_TESTS_DAY"]) // (PARTS if QUICK else 1)
 TURNS = 1 if os.environ.get("METAPHRASE_PAIRS") == "all" else 48
 NATIVE = 8  # of so many functions one has native code
 SECOND = ("hessian", "jet")  # differences of order 2 are less exact

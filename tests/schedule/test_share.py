@@ -60,7 +60,6 @@ def check(cases, target=SMALL, ulps: int = 64) -> None:
             assert [np.asarray(g).tobytes() for g in got] == [np.asarray(w).tobytes() for w in runs[1]]
 
 
-@pytest.mark.turns(4)
 @pytest.mark.parametrize("target", [SMALL, LARGE], ids=["whole", "in pieces"])
 @pytest.mark.parametrize("name", turn(PROGRAMS, 6))
 def test_programs(name, target):

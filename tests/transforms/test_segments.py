@@ -189,6 +189,7 @@ def slopes(function, x, step=1e-6):
     return np.stack([(a - b) / (2 * step) for a, b in zip(*sides)], axis=-1)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_gradients(function):
     expected = slopes(function, X)
@@ -227,6 +228,7 @@ def test_batches(function, jit):
     assert np.allclose(through, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_batches_of_programs_with_segments(function):
     """`vmap` takes derivatives without segments; what has them is batched all the same."""
@@ -301,6 +303,7 @@ def halves(x):
 KEEPING = [plain, halves, while_in_while, three_deep, vectors]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", KEEPING, ids=lambda f: f.__name__)
 def test_pullbacks_and_what_they_keep(function):
     """Residuals of run-time sizes go from a `vjp` to its pullback, also inside a program."""
