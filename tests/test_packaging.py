@@ -28,6 +28,9 @@ ROOMS = {
 }
 
 
+of_a_wheel = pytest.mark.turns(3, together=True)
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
     """A wheel of the repository as it stands, built in a copy so that nothing here changes."""
@@ -59,6 +62,7 @@ def wheel(tmp_path_factory) -> Path:
     return found
 
 
+@of_a_wheel
 def test_the_wheel_holds_every_source_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     expected = {
@@ -72,6 +76,7 @@ def test_the_wheel_holds_every_source_file(wheel):
         assert any(name.startswith(place) and name.endswith(".so") for name in names)
 
 
+@of_a_wheel
 def test_the_unpacked_wheel_imports_from_anywhere(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     script = (
@@ -111,6 +116,7 @@ def test_the_command_is_installed():
     assert callable(entry.load())
 
 
+@of_a_wheel
 def test_metadata(wheel):
     archive = zipfile.ZipFile(wheel)
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
