@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 HERE = Path(__file__).resolve().parent
 PART = ("api/test_captured_results.py", "api/test_jit.py", "api/test_outer_values.py", "frontend/test_joined_lists.py")

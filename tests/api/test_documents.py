@@ -38,6 +38,7 @@ def test_readme_program_runs(capsys, tmp_path):
     assert "while" in capsys.readouterr().out
 
 
+@pytest.mark.turns(3)
 def test_the_programs_of_the_page_on_equations_run(tmp_path):
     programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "implicit.md").read_text(), re.S)
     path = tmp_path / "equations.py"
@@ -48,6 +49,7 @@ def test_the_programs_of_the_page_on_equations_run(tmp_path):
     assert len(programs) == 4 and found["many"].shape == (8,) and abs(found["slope"] - difference) < 1e-5
 
 
+@pytest.mark.turns(3)
 def test_the_programs_of_the_page_on_memory_run(tmp_path, capsys):
     page = (ROOT / "docs" / "memory.md").read_text()
     programs = re.findall(r"```python\n(.*?)```", page, re.S)

@@ -13,6 +13,8 @@ import pytest
 from metaphrase.cli.main import main
 from metaphrase.pipeline import STAGES
 
+pytestmark = pytest.mark.turns(3)
+
 GOOD = """import numpy as np
 
 import metaphrase as mp

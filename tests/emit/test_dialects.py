@@ -32,6 +32,8 @@ from metaphrase.ops.samples import EDGES, values
 from metaphrase.runtime import cython_build
 from metaphrase.runtime.compiler import compile_shared, find_compiler, flags
 
+pytestmark = pytest.mark.turns(3, together=True)
+
 COUNT = 24
 ATTRIBUTES = {
     "integer_pow": [{"exponent": n} for n in (2, 5, 11)],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 from corpus import fresh
 from saved import foreign, run_alone
 from stages import CASES, SAMPLE, core, names_of_today, once, primal, staged
@@ -103,6 +104,7 @@ def test_the_text_gives_what_the_program_gives(name):
         assert text == numpy_source(function), title
 
 
+@pytest.mark.turns(3)
 def test_saved_texts_run_without_us():
     found = {title: pair for name in SAMPLE for title, pair in programs(name).items()}
     texts = {title: numpy_source(function, name="saved") for title, (function, _) in found.items()}

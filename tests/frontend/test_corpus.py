@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import types
 
+import pytest
 from corpus import alike, fresh, outcome
 from stages import CASES, SAMPLE, given, names, names_of_today, staged
 
@@ -64,6 +65,7 @@ def test_it_reads_back(name):
     assert same(read(show(function)), function)
 
 
+@pytest.mark.turns(3)
 def test_staging_twice_gives_the_same_program():
     for name in SAMPLE:
         function, args = CASES[name]

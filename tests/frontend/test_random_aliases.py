@@ -15,6 +15,8 @@ from metaphrase.core.check import check
 from metaphrase.core.evaluate import evaluate
 from metaphrase.source import UnsupportedError
 
+pytestmark = pytest.mark.turns(4, together=True)
+
 numbers = itertools.count()
 ARRAYS = ("a", "b", "c", "p")
 outcomes = {"run": 0, "refused": 0}
@@ -82,7 +84,6 @@ def arguments(n):
     return np.array([1.5, -0.5, 2.0]), 0.75, n
 
 
-@pytest.mark.turns(4)
 @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_aliases(text):

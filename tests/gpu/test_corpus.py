@@ -38,8 +38,8 @@ IN_ORDER = {"swept.best_tour": "of tours that are equally long the one with the 
 
 
 def share(parts: int, first: int = 0) -> list[str]:
-    """The cases that are looked at today: one of so many parts, and an eighth of it where a quick run is asked for."""
-    return turn(CASES, 8 * parts, thorough=parts, first=first)
+    """The cases that are looked at today: one of so many parts, and a sixteenth of it in a quick run."""
+    return turn(CASES, 16 * parts, thorough=parts, first=first)
 
 
 def groups(names: list[str], size: int = 16) -> dict[str, list[str]]:
@@ -126,7 +126,7 @@ def test_kernels_compile_for_a_gpu(found):
 
 
 def test_every_chunk_has_its_day():
-    days = {name for day in range(32) for name in turn(CASES, 32, day=day)}
+    days = {name for day in range(64) for name in turn(CASES, 64, day=day)}
     assert days == set(CASES) and sum(map(len, CHUNKS.values())) == len(CASES)
 
 

@@ -46,6 +46,7 @@ def test_batched_native_code(chunk, only_floats):
         assert problem.remedy, f"{name}: {problem}"
 
 
+@pytest.mark.turns(3)
 def test_few_functions_are_refused():
     refused = {
         f"{name} {only}": str(problem) for only in (True, False) for name, problem in cases_of(SAMPLE, only)[1].items()

@@ -102,6 +102,7 @@ def test_the_texts_of_derivatives(name):
         assert_same(evaluated(function, args), got, NEAR, f"the text of {mode}")
 
 
+@pytest.mark.turns(3)
 def test_texts_of_derivatives_run_without_us():
     found = {(name, mode): pair for name in SAMPLE for mode, pair in programs(derive(name)).items()}
     alone = run_alone({key: (numpy_source(f, name="saved"), args) for key, (f, args) in found.items()})
@@ -188,6 +189,7 @@ def test_forward_mode_is_the_slope(name, decisions):
     assert checked >= 0 and (derived is not None or checked == 0)
 
 
+@pytest.mark.turns(3)
 def test_most_derivatives_have_a_slope_to_compare(decisions):
     differentiable = [name for name in SAMPLE if derive(name) is not None]
     checked = [name for name in differentiable if differences(name, decisions)]
@@ -283,5 +285,6 @@ def slope(name: str) -> tuple:
     return forward, (first, np.ones_like(first)[()])
 
 
+@pytest.mark.turns(3)
 def test_there_are_scalar_functions():
     assert sum(map(is_scalar, SAMPLE)) > 0.05 * len(SAMPLE)

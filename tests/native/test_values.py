@@ -99,6 +99,7 @@ def test_loops_with_every_nest_outlined(name):
     assert_same(python(*CASES[name]), got, bound(name), "outlined loops")
 
 
+@pytest.mark.turns(3)
 def test_most_of_the_corpus_is_exact():
     exact = [name for name in SAMPLE if bound(name) == 0]
     assert len(exact) > 0.6 * len(SAMPLE), len(exact)

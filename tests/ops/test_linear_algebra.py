@@ -61,6 +61,7 @@ def leaves(value):
     return [leaf for v in value for leaf in leaves(v)] if isinstance(value, tuple) else [value]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("function, args", CASES, ids=[f"{f.__name__}{k}" for k, (f, _) in enumerate(CASES)])
 def test_values(function, args, native):

@@ -21,6 +21,8 @@ from metaphrase.runtime.abi import HEADER_DIRECTORY
 from metaphrase.runtime.compiler import find_compiler
 from metaphrase.source import SourceError
 
+pytestmark = pytest.mark.turns(3, together=True)
+
 MORE = '''"""What else a function may do."""
 
 import warnings

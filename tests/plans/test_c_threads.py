@@ -87,6 +87,7 @@ def programs(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in sources}
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("what", ["equal", "failing", "callers", "forked"])
 def test_all_is_as_with_one_thread(programs, what):
     ran = subprocess.run([programs["plain"], what], capture_output=True, text=True, timeout=60)

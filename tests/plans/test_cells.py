@@ -15,7 +15,7 @@ from plans.process import report
 
 import metaphrase as mp
 
-pytestmark = pytest.mark.turns(6)
+pytestmark = pytest.mark.turns(8)
 
 CELLS = [
     "import enum, os\nimport numpy as np\nimport metaphrase as mp\nimport extra",

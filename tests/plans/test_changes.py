@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from plans.process import report
 
-pytestmark = pytest.mark.turns(8)
+pytestmark = pytest.mark.turns(12)
 
 PHYSICS = """
 import dataclasses

@@ -40,6 +40,7 @@ def texts(place: Path) -> list[str]:
 
 
 # It tries the new one, moves the old one away, tries the new one again.
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(("last", "left"), [(0, "old"), (1, "old"), (2, "old"), (3, None), (4, "new")])
 def test_the_place_is_whole_wherever_a_process_ends(tmp_path, last, left):
     place = tmp_path / "package"

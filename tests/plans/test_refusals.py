@@ -50,6 +50,7 @@ def package(request, tmp_path_factory):
         yield importlib.import_module(name)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("function", "call", "error", "message"),
     [

@@ -25,6 +25,8 @@ from metaphrase.core.scalars import facts
 from metaphrase.runtime.abi import HEADER_DIRECTORY
 from metaphrase.runtime.compiler import find_compiler, flags
 
+pytestmark = pytest.mark.turns(3)
+
 PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "accuracy.py"
 spec = importlib.util.spec_from_file_location("accuracy_benchmark", PATH)
 accuracy = importlib.util.module_from_spec(spec)

@@ -7,7 +7,7 @@ import pytest
 from .campaign import builds, crowd, forks, kills, loops
 from .processes import COMPILE, run
 
-pytestmark = pytest.mark.turns(5)
+pytestmark = pytest.mark.turns(8)
 
 
 @pytest.mark.parametrize(("work", "count"), [(kills, 4), (builds, 3), (forks, 5), (crowd, 3), (loops, 4)])

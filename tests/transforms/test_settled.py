@@ -183,6 +183,7 @@ def assert_right(function, x):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12 * largest + 1e-12, err_msg=text)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
 def test_gradients_are_complex_steps(function):
     assert_right(function, np.random.default_rng(5).uniform(0.5, 1.5, 6))
