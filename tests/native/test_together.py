@@ -9,6 +9,7 @@ import pytest
 import together
 from fuzz import campaign
 from fuzz.programs import Case
+from levels import PARTS
 from together import Together, translate
 
 import metaphrase as mp
@@ -57,15 +58,15 @@ def test_slots_are_free_again_when_their_functions_are_gone():
     assert len(together.free) == count + 1
 
 
-def test_an_eighth_is_compiled_alone(monkeypatch):
+def test_a_part_is_compiled_alone(monkeypatch):
     monkeypatch.setenv("METAPHRASE_TESTS_DAY", "0")
     grouped = []
     native = Together.native
     monkeypatch.setattr(
         Together, "native", lambda self, owner, *rest: grouped.append(owner) or native(self, owner, *rest)
     )
-    made = together.jitted({k: (lambda x, k=k: x * k, (X,)) for k in range(24)})
-    assert 0 < len(set(made) - set(grouped)) < 8 and len(grouped) >= 16
+    made = together.jitted({k: (lambda x, k=k: x * k, (X,)) for k in range(3 * PARTS)})
+    assert 0 < len(set(made) - set(grouped)) < PARTS and len(grouped) > PARTS
     assert all(np.array_equal(f(X), X * k) for k, f in made.items())
 
 

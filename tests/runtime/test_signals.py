@@ -147,11 +147,13 @@ def test_ctrl_c_ends_a_long_loop_at_once(interruptible, name):
     jitted = mp.jit(function)
     jitted.lower(*args).compile()
     best = float("inf")
-    for _ in range(5):  # other processes may hold the processor
+    for _ in range(8):  # other processes may hold the processor
         gc.collect()
-        with Latency(0.1) as latency, pytest.raises(KeyboardInterrupt):
+        is_made = jitted.cache_info().currsize == 1  # before that the signal may come to what makes the program
+        with Latency(0.1 if is_made else 0.3) as latency, pytest.raises(KeyboardInterrupt):
             jitted(*args)
-        best = min(best, latency.seconds())
+        if is_made:
+            best = min(best, latency.seconds())
         if best < 0.5:
             break
     assert best < 0.5  # the loops take much longer
@@ -180,7 +182,7 @@ def test_a_single_product_ends_before_the_signal_is_looked_at(interruptible):
     """BLAS and LAPACK take locks and memory of their own: such a call is not left in the middle."""
     x = np.random.default_rng(2).random((1500, 1500))
     jitted = mp.jit(lambda x: (x @ x).sum())
-    jitted.lower(x).compile()
+    jitted(x)
     start = time.monotonic()
     with Latency(0.01) as latency, pytest.raises(KeyboardInterrupt):
         for _ in range(1000):
@@ -234,6 +236,7 @@ def action_of(number: int) -> int:
 def test_the_signals_actions_are_pythons_again_after_a_call(interruptible):
     before = action_of(signal.SIGINT)
     jitted = mp.jit(scalars)
+    jitted(1.0, 10)
     during = []
     timer = threading.Timer(0.1, lambda: during.append(action_of(signal.SIGINT)))
     timer.start()
