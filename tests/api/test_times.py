@@ -64,9 +64,13 @@ def test_a_part_that_is_slow_is_seen_to_be():
 
 
 def test_time_grows_with_the_rounds():
-    short, long = (mp.explain(waits, np.ones(10), k).timed().facts["measured"] for k in (200_000, 2_000_000))
-    assert 5 < long["milliseconds"] / short["milliseconds"] < 20
-    assert 5 < long["as called"] / short["as called"] < 20
+    ratios = []
+    for _ in range(4):  # other processes may hold the processor
+        short, long = (mp.explain(waits, np.ones(10), k).timed().facts["measured"] for k in (200_000, 2_000_000))
+        ratios.append([long[of] / short[of] for of in ("milliseconds", "as called")])
+        if all(5 < ratio < 20 for ratio in ratios[-1]):
+            return
+    raise AssertionError(ratios)
 
 
 def test_parts_of_long_rounds_are_timed_and_those_of_short_ones_are_not():
