@@ -36,7 +36,7 @@ CHUNKS = {
     for k in range(0, len(found), size)
 }
 SAMPLE = list(CASES)[::12]  # where the corpus as a whole is counted
-TURNS = 12  # days in which each chunk is tested in all ways
+TURNS = 16  # days in which each chunk is tested in all ways
 TODAY = turn(CHUNKS, TURNS)
 names = pytest.mark.parametrize("name", CASES)
 names_of_today = pytest.mark.parametrize("name", [name for chunk in TODAY for name in CHUNKS[chunk]])

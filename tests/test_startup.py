@@ -10,6 +10,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.turns(3)
+
 REPORT = "\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
 
 

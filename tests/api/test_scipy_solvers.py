@@ -145,6 +145,7 @@ def test_bfgs_takes_scipys_steps(n):
     assert np.max(np.abs(jac)) < 1e-5 and counts == [want.nit, want.nfev, 0] and fun < 1e-10
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [

@@ -18,6 +18,8 @@ import pytest
 
 import metaphrase as mp
 
+pytestmark = pytest.mark.turns(3)
+
 
 @mp.jit
 def area(radius: float, *, half: bool = False) -> float:

@@ -17,6 +17,8 @@ from plans.project import module_of
 from metaphrase.aot import compile_module
 from metaphrase.runtime.module import levels_here
 
+pytestmark = pytest.mark.turns(3)
+
 SOURCE = '''
 import numpy as np
 

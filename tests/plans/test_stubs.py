@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from plans.project import module_of
 
 from metaphrase.aot import compile_module
+
+pytestmark = pytest.mark.turns(3)
 
 SOURCE = """
 import numpy as np

@@ -83,6 +83,7 @@ def raise_site(site, iteration, values):
     raise Failed(site, iteration, *values[:2])
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("body", [ALL, NESTED], ids=["parts", "parts of parts"])
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 64, 100])
 def test_every_part_is_done_once(run, count, body):
@@ -98,6 +99,7 @@ def test_no_parts(run):
     assert run(np.zeros(0)).shape == (0,)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_first_part_that_fails_is_the_one_that_is_told(run, count):
     threads.use(count)
@@ -166,6 +168,7 @@ def alarm():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("parts", [2, 5000], ids=["few long parts", "many short ones"])
 def test_a_handler_that_raises_ends_all_parts(run, alarm, count, parts):

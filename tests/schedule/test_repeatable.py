@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.turns(3)
+
 
 def digests(seed: str) -> dict[str, str]:
     program = Path(__file__).parent / "digests.py"
