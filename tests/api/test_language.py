@@ -1,7 +1,7 @@
 """The language's own themes of the corpus in native code, and under vmap and grad.
 
 In: the functions that Python runs without an exception. Out: the same from one native program a group of
-them, at -O1 but for an eighth, another one each day; lanes as one by one; gradients as differences along a
+them, at -O1 but for a seventeenth, another one each day; lanes as one by one; gradients as differences along a
 direction.
 """
 
