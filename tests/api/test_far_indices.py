@@ -136,7 +136,6 @@ def outcome(function, *args):
         return IndexError
 
 
-@pytest.mark.turns(4)
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_nothing_outside_is_touched(function, native):

@@ -291,7 +291,6 @@ print("went on")
 """
 
 
-@pytest.mark.turns(3)
 def test_running_out_of_memory_is_a_memory_error():
     done = subprocess.run([sys.executable, "-c", OUT_OF_MEMORY], capture_output=True, text=True, timeout=300)
     assert done.stdout == "went on\n", done.stderr

@@ -69,7 +69,6 @@ JOINED = {
 }
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("make", [under_a_test, while_it_lasts], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("names, native", [*(([name], False) for name in JOINED), (list(JOINED), True)])
 def test_joined(names, make, native):
@@ -116,7 +115,6 @@ TAKEN = {
 }
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("names, native", [*(([name], False) for name in TAKEN), (list(TAKEN), True)])
 def test_the_items_keep_their_types(names, native):
     def f(x):

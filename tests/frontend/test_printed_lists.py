@@ -111,7 +111,6 @@ def said(f, *args):
     return out.getvalue(), err.getvalue()
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("f", PRINTED, ids=lambda f: f.__name__)
 def test_as_python_prints_it(f, native):

@@ -166,7 +166,6 @@ def alike(wanted, got):
         np.testing.assert_allclose(np.float64(other), np.float64(one), rtol=1e-3 if single else 1e-12)
 
 
-@pytest.mark.turns(4)
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("function", WIDENED)
 def test_no_value_is_lost(function, native):
