@@ -64,7 +64,7 @@ def with_choices(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     return _Choices(fn, target).block(fn.body, None, given)
 
 
-_LARGER = {"gt": True, "ge": True, "lt": False, "le": False}  # whether the first operand is
+_LARGER, _SMALLER = ("gt", "ge"), ("lt", "le")  # the first operand is
 
 
 class _Stays(Exception):
@@ -194,10 +194,9 @@ class _Sides:
             or condition.args not in ((e, before), (before, e))
         ):
             return None
-        which = _LARGER.get(condition.name)
-        if which is None:
+        if condition.name not in _LARGER + _SMALLER:
             return None
-        larger = which == (condition.args[0] == e)
+        larger = (condition.name in _LARGER) == (condition.args[0] == e)
         return {name: _Value(Op("max" if larger else "min", (e, before), e.dtype), None)}
 
     def through(self, block: tuple[Stmt, ...], env: Mapping[str, _Value], taken: E) -> dict[str, _Value]:

@@ -48,6 +48,9 @@ NEEDS_SIZES = {
     "views.reshape_of_cut_rows": "it writes to a reshape, and sizes say whether that is a view",
     "choices.counted_by_word": "a list of texts is a Python list, which is as long as the array",
     "control_programs.unscented": "a list with None among its items is a Python list, as long as the array",
+    "found.ordinary_least_squares": "numpy.linalg.lstsq asks for known sizes",
+    "found.not_for_such_matrices": "a list of texts is a Python list, with as many as sizes have errors",
+    "found.quantiles_of_nothing": "whether an array has elements says which exception is raised",
     "mutation.strided_stores": "a Python list is cut to the number of elements of a slice",
 }
 

@@ -323,7 +323,7 @@ def complex_in_order(z):
 
 
 def places_among_complex(s, v):
-    wanted = v.reshape(2, -1)
+    s, wanted = np.sort(s), v.reshape(2, -1)
     return np.searchsorted(s, wanted), np.searchsorted(s, wanted, side="right"), np.searchsorted(s, v[1])
 
 
