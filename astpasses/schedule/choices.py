@@ -18,7 +18,7 @@ the iterations before, decide, which processors guess. Floats that are no sums a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ import numpy as np
 from metaphrase.core.dims import DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CHEAP, MONOIDS, facts
+from metaphrase.locks import cached_property
 
 from .lifetimes import keys_read, keys_written, read_before_given
 from .nest import (
@@ -58,12 +59,13 @@ from .target import Target
 
 def with_choices(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such branches as choices."""
-    if not target.done_on_both_sides:
+    if not target.done_on_both_sides or not any(isinstance(s, If) for s in walk(fn.body)):
         return fn.body
     given = frozenset((*fn.sizes, *(buf.name for buf in fn.bufs)))
-    return _Choices(fn, target).block(fn.body, None, given)
+    return _Choices(fn, target).block(fn.body, None, lambda: given)
 
 
+Given = Callable[[], frozenset[str]]  # the variables that have a value, if anyone asks
 _LARGER, _SMALLER = ("gt", "ge"), ("lt", "le")  # the first operand is
 
 
@@ -81,38 +83,40 @@ class _Value(NamedTuple):
 
 class _Choices:
     def __init__(self, fn: Fn, target: Target):
-        self.fresh, self.facts, self.target = fn.names.fresh, fn.facts, target
-        self.reads = Counter(key for s in walk(fn.body) for key in keys_read(s))
+        self.fn, self.fresh, self.facts, self.target = fn, fn.names.fresh, fn.facts, target
 
-    def block(self, block: tuple[Stmt, ...], data: frozenset | None, given: frozenset[str]) -> tuple[Stmt, ...]:
-        """A block; `data`: of a loop's own block, the variables that each iteration has for itself; `given`: those that
-        have a value before it."""
+    @cached_property
+    def reads(self) -> Counter:
+        """How many statements read each variable."""
+        return Counter(key for s in walk(self.fn.body) for key in keys_read(s))
+
+    def block(self, block: tuple[Stmt, ...], loop: For | While | None, given: Given) -> tuple[Stmt, ...]:
+        """A block, which is a loop's own; `given` tells the variables that have a value before it."""
         rows: list[Stmt] = []
-        for stmt in block:
-            inner: frozenset | None = None
-            before = given
-            _, given = read_before_given((stmt,), given)
-            if isinstance(stmt, (For, While)):
-                whole = tuple(s for b in stmt.blocks for s in b)
-                written = frozenset().union(*map(keys_written, walk(whole)))
-                inner = written - read_before_given(whole, frozenset([stmt.binds or ""]))[0]
-                before |= {stmt.binds or ""}
-            elif isinstance(stmt, If) and data is not None and (choice := self.choice(stmt, data, before, rows)):
+        for k, stmt in enumerate(block):
+
+            def before(k: int = k) -> frozenset[str]:
+                return read_before_given(block[:k], given())[1]
+
+            if isinstance(stmt, If) and loop is not None and (choice := self.choice(stmt, loop, before, rows)):
                 rows += choice
                 continue
-            if stmt.blocks:
-                stmt = stmt.with_blocks(tuple(self.block(b, inner, before) for b in stmt.blocks))
+            if isinstance(stmt, (For, While)):
+                within = _with(before, stmt.binds or "")
+                stmt = stmt.with_blocks(tuple(self.block(b, stmt, within) for b in stmt.blocks))
+            elif stmt.blocks:
+                stmt = stmt.with_blocks(tuple(self.block(b, None, before) for b in stmt.blocks))
             rows.append(stmt)
         return tuple(rows)
 
-    def choice(self, stmt: If, data: frozenset, given: frozenset[str], before: list[Stmt]) -> list[Stmt] | None:
+    def choice(self, stmt: If, loop: For | While, given: Given, before: list[Stmt]) -> list[Stmt] | None:
         """The statements that do what a branch does, without one; None where it stays."""
         inside = [s for s in walk((stmt,)) if s is not stmt]
         work = sum(operations(s) for s in walk((stmt,)))
-        if len(inside) < 2 or work > self.target.done_on_both_sides or not self.is_guessed_wrong(stmt, inside, data):
+        if len(inside) < 2 or work > self.target.done_on_both_sides or not self.is_guessed_wrong(stmt, inside, loop):
             return None
         try:
-            return _Sides(self, stmt, given, before).done()
+            return _Sides(self, stmt, given(), before).done()
         except _Stays:
             return None
 
@@ -121,12 +125,16 @@ class _Choices:
         inside = sum(name in keys_read(s) for s in walk((stmt,)))
         return self.reads[name] == inside and name not in read_before_given((stmt,))[0]
 
-    def is_guessed_wrong(self, stmt: If, inside: list[Stmt], data: frozenset) -> bool:
+    def is_guessed_wrong(self, stmt: If, inside: list[Stmt], loop: For | While) -> bool:
         """Whether each iteration has a number of its own that decides a branch, and the branch does not change it."""
         changed = frozenset().union(*map(keys_written, inside)) & keys_read(stmt)
         if changed:  # an automaton's state, if it goes on whichever side is taken
             return all(_is_integer(name, stmt) and _is_given(name, stmt.then, stmt.orelse) for name in changed)
-        return bool(keys_read(stmt) & data) or any(load.buf.dims for load in loads(stmt.condition))
+        if any(load.buf.dims for load in loads(stmt.condition)):
+            return True
+        whole = tuple(s for b in loop.blocks for s in b)
+        carried, _ = read_before_given(whole, frozenset([loop.binds or ""]))
+        return any(key in keys_written(s) for key in keys_read(stmt) - carried for s in walk(whole))
 
     def may_be_read(self, load: Load, seen: set[Load]) -> bool:
         """Whether an element is read in any case, or lies in its array."""
@@ -305,6 +313,10 @@ class _Sides:
         if one.more is not None and other.more is not None:
             return _Value(None, _chosen(condition, one.more, other.more))
         return _Value(_chosen(condition, self.whole(name, one), self.whole(name, other)), None)
+
+
+def _with(given: Given, name: str) -> Given:
+    return lambda: given() | {name}
 
 
 def _is_integer(key: object, stmt: If) -> bool:

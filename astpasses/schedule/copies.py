@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from metaphrase.core.dims import Sym, symbols, symbols_of
 
 from .lifetimes import keys_read, keys_written
-from .nest import Bind, Buf, Fn, For, If, Index, Load, Stmt, Store, While, loaded, touched, walk
+from .nest import Bind, Buf, Fn, For, If, Index, Load, Stmt, Store, While, loaded, touched, used_inside, walk
 from .rewrite import rebound, with_storages
 from .scalars import negated
 from .target import Target
@@ -35,8 +35,10 @@ def without_copies(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     classes = _Classes(fn, {name for pair in weights for name in pair})
     for pair, _ in weights.most_common():
         classes.join(*pair)
-    body = tuple(with_storages(stmt, classes.storages()) for stmt in fn.body)
-    return _tidied(tuple(rebound(stmt, classes.symbols()) for stmt in body))
+    storages, names = classes.storages(), classes.symbols()
+    body = tuple(s if storages.keys().isdisjoint(used_inside(s)) else with_storages(s, storages) for s in fn.body)
+    body = tuple(rebound(stmt, names) for stmt in body) if names else body
+    return _tidied(body) if storages or names else fn.body
 
 
 def _copy(stmt: Stmt) -> tuple[str, str] | None:
@@ -90,7 +92,8 @@ class _Classes:
         self.beside = dict.fromkeys(self.names, 0)
         self.members = dict(self.bits)
         self.first = {name: name for name in self.names}
-        self._block(fn.body, 0)
+        if len(self.names) > 1:
+            self._block(fn.body, 0)
 
     def _kept(self, stmt: Stmt) -> set[str]:
         """The variables that a statement does more with than to store or read a number."""
