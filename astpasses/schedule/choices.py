@@ -181,31 +181,29 @@ class _Sides:
         taken = local(self.of.fresh("taken"), boolean(True).dtype)
         one = self.through(stmt.then, env, Load(taken))
         other = self.through(stmt.orelse, env, Op("not", (Load(taken),), taken.dtype))
-        if (
-            len(one) == 1
-            and not other
-            and len(self.rows) == place
-            and (extreme := self.extreme(condition, *one.items())) is not None
-        ):
-            return extreme
+        changed = dict.fromkeys(n for side in (one, other) for n, value in side.items() if value is not env.get(n))
+        if len(changed) == 1 and len(self.rows) == place:
+            (name,) = changed
+            extreme = self.extreme(condition, *(self.whole_of(name, side) for side in (one, other)))
+            if extreme is not None:
+                return {name: _Value(extreme, None)}
+            if stmt is self.stmt and not all(name in side and side[name].more is not None for side in (one, other)):
+                raise _Stays  # the C compiler chooses what one variable is, if it is no sum
         self.rows.insert(place, Store(taken, (), condition, None, stmt.span))
-        names = dict.fromkeys((*one, *other))
-        return {name: self.either(name, Load(taken), one.get(name), other.get(name)) for name in names}
+        return {name: self.either(name, Load(taken), one.get(name), other.get(name)) for name in changed}
 
-    def extreme(self, condition: E, found: tuple[str, _Value]) -> dict[str, _Value] | None:
-        """`if n > most: most = n` of integers, which is their maximum."""
-        name, value = found
-        before, e = self.variables[name], self.whole(*found)
-        if (
-            e.dtype.kind not in "iu"
-            or not isinstance(condition, Op)
-            or condition.args not in ((e, before), (before, e))
-        ):
+    def whole_of(self, name: str, side: Mapping[str, _Value]) -> E:
+        """What a variable is on a side."""
+        return self.whole(name, side[name]) if name in side else self.variables[name]
+
+    def extreme(self, condition: E, one: E, other: E) -> E | None:
+        """`most = n if n > most else most` of integers, which is their maximum."""
+        if not isinstance(condition, Op) or condition.args not in ((one, other), (other, one)):
             return None
-        if condition.name not in _LARGER + _SMALLER:
+        if one.dtype.kind not in "iu" or condition.name not in _LARGER + _SMALLER:
             return None
-        larger = (condition.name in _LARGER) == (condition.args[0] == e)
-        return {name: _Value(Op("max" if larger else "min", (e, before), e.dtype), None)}
+        larger = (condition.name in _LARGER) == (condition.args[0] == one)
+        return Op("max" if larger else "min", (one, other), one.dtype)
 
     def through(self, block: tuple[Stmt, ...], env: Mapping[str, _Value], taken: E) -> dict[str, _Value]:
         """What variables are behind a block that is run if `taken` holds. Its checks are made if it is."""

@@ -184,6 +184,38 @@ def test_which_stay(function):
     assert bool(branches) == (function in STAYING or function is states)
 
 
+def test_maxima_of_integers():
+    """Branches that choose the larger of two are that, in tables of dynamic programming, say."""
+
+    def f(k, m):
+        t = np.zeros(len(k) + 1, dtype=np.int64)
+        for i in range(len(k)):
+            t[i + 1] = max(t[i] - 1, k[i])
+            t[i + 1] = min(t[i + 1], m[i])
+        return t
+
+    text = mp.source(f, "i64[n]", "i64[n]", stage="cython")
+    assert "i64_max(" in text and "i64_min(" in text and "pick" not in text
+    k, m = random.integers(-9, 9, 40), random.integers(0, 9, 40)
+    np.testing.assert_array_equal(mp.jit(f)(k, m), f(k, m))
+
+
+def test_a_sum_on_both_sides():
+    def f(x):
+        s = -0.0
+        for v in x:
+            if v > 0.5:
+                s += v
+            else:
+                s -= 2 * v
+        return s
+
+    assert "f64_pick(" in mp.source(f, "f64[n]", stage="cython")
+    for x in X.values():
+        with np.errstate(all="ignore"), mp.config(contract=False):
+            np.testing.assert_array_equal(mp.jit(f)(x), f(x))
+
+
 def test_single_sums_are_left_to_the_compiler():
     def f(x):
         s = 0.0
