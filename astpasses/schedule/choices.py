@@ -28,6 +28,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CHEAP, MONOIDS, facts
 from metaphrase.locks import cached_property
 
+from .fold import MAX_NODES
 from .lifetimes import keys_read, keys_written, read_before_given
 from .nest import (
     Bind,
@@ -163,7 +164,7 @@ class _Sides:
         left = {name: self.whole(name, v) for name, v in values.items() if not self.of.is_own(name, self.stmt)}
         while left:
             ready = next((n for n in left if not any(self.reads(e, n) for m, e in left.items() if m != n)), None)
-            if ready is None or sum(1 for _ in subexpressions(left[ready])) > 40:
+            if ready is None or len(subexpressions(left[ready])) > 2 * MAX_NODES:
                 raise _Stays
             variable, value = self.variables[ready], left.pop(ready)
             span = self.stmt.span
