@@ -248,20 +248,55 @@ def syrk(alpha, beta, c, a):
 
 
 STATIC = {"mandelbrot": (4, 5, 6), "nbody": (3,)}
+
+
+def convolved(image, weights):
+    return lax.conv_general_dilated(image[None, None], weights[None, None], (1, 1), "VALID")[0, 0]
+
+
+def convolved_sum(image, weights):
+    """As a sum of slices."""
+    n, m = image.shape
+    return sum(image[p : n - 2 + p, q : m - 2 + q] * weights[p, q] for p in range(3) for q in range(3))
+
+
+def huber(residuals, width):
+    size = jnp.abs(residuals)
+    loss = jnp.where(size > width, width * (size - 0.5 * width), 0.5 * residuals * residuals)
+    return jnp.array([loss.sum(), (size > width).sum()])
+
+
+def metropolis(spins, where, chances, beta):
+    n = round(len(spins) ** 0.5)
+
+    def step(k, grid):
+        i, j = where[k] // n, where[k] % n
+        s = grid[i, j]
+        around = grid[(i + 1) % n, j] + grid[(i - 1) % n, j] + grid[i, (j + 1) % n] + grid[i, (j - 1) % n]
+        change = 2 * s * around
+        turned = (change <= 0) | (chances[k] < jnp.exp(-beta * change))
+        return grid.at[i, j].set(jnp.where(turned, -s, s))
+
+    return lax.fori_loop(0, len(where), step, spins.reshape(n, n))
+
+
 FORMS = {
     name: [globals()[name]]
     for name in (
         "cholesky",
         "conv2d_bias",
+        "convolved",
         "fdtd_2d",
         "floyd_warshall",
         "gemm",
         "gray_scott",
         "heat_3d",
+        "huber",
         "jacobi_1d",
         "jacobi_2d",
         "lu",
         "mandelbrot",
+        "metropolis",
         "mlp",
         "nbody",
         "nussinov",
@@ -273,4 +308,5 @@ FORMS = {
     )
 }
 FORMS["conv2d_bias"].append(conv2d_bias_sum)
+FORMS["convolved"].append(convolved_sum)
 FORMS["mandelbrot"].append(mandelbrot_lanes)

@@ -278,3 +278,31 @@ def syrk(alpha, beta, c, a):
             for k in range(a.shape[1]):
                 s += a[i, k] * a[j, k]
             c[i, j] = beta * c[i, j] + alpha * s
+
+
+def convolved(image, weights):
+    n, m = image.shape
+    out = np.zeros((n - 2, m - 2))
+    for i in prange(n - 2):
+        for j in range(m - 2):
+            s = 0.0
+            for p in range(3):
+                for q in range(3):
+                    s += image[i + p, j + q] * weights[p, q]
+            out[i, j] = s
+    return out
+
+
+def huber(residuals, width):
+    total, far = 0.0, 0
+    for i in prange(len(residuals)):
+        r = residuals[i]
+        if r > width:
+            total += width * (r - 0.5 * width)
+            far += 1
+        elif r < -width:
+            total += -width * (r + 0.5 * width)
+            far += 1
+        else:
+            total += 0.5 * r * r
+    return np.array([total, far])
