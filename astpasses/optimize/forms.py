@@ -10,6 +10,7 @@ each store: an element is then stored in the array, and not in a copy of it. Exa
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -59,8 +60,9 @@ def _passages(let: Let) -> Iterator[_Passage]:
     """Those of a branch or a loop that are in another form inside."""
     if let.primitive.name == "cond":
         regions = let.attributes["branches"]
-        pairs = [(k, m) for m in range(len(let.outs)) for k in range(len(let.args) - 1)]
-        for k, m in pairs:
+        reshaped = {x.out for region in regions for x in region.lets if x.primitive.name == "reshape"}
+        ends = [m for m in range(len(let.outs)) if any(region.results[m] in reshaped for region in regions)]
+        for k, m in itertools.product(range(len(let.args) - 1), ends):
             form = _form((region, region.params[k], region.results[m]) for region in regions)
             if form is not None:
                 yield _Passage(k, m, let.outs[m], form)
@@ -80,7 +82,9 @@ def _form(regions: Iterable[tuple[Function, Var, Atom]]) -> Dims | None:
     """The one form in which regions have a parameter and what they make of it; None where they have it as it is."""
     found: set[Dims] = set()
     for region, param, result in regions:
-        if not param.type.dims or sum(r is param for r in region.results) > (result is param):
+        if not param.type.dims or result.type != param.type:
+            return None
+        if sum(r is param for r in region.results) > (result is param):
             return None
         for let in region.lets:
             if param in let.args:
@@ -92,8 +96,6 @@ def _form(regions: Iterable[tuple[Function, Var, Atom]]) -> Dims | None:
             if maker is None or maker.primitive.name != "reshape" or not isinstance(maker.args[0], Var):
                 return None
             found.add(maker.args[0].type.dims)
-        if result.type != param.type:
-            return None
         known = param.type.dims
     if len(found) != 1:
         return None

@@ -19,15 +19,13 @@ from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.native import Gather, Lib, Move, Put, Reduce
-from metaphrase.core.scalars import FREE
+from metaphrase.core.scalars import FREE, MONOIDS
 
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
 NO_FACTS = Facts()
 PLACES = ("nonzero", "argsort", "iota")  # whose results are places in what they are made of
-
-EXTREMES = ("max", "min", "argmax", "argmin")  # of nothing there is none
 
 
 def hoist(function: Function) -> Function:
@@ -141,7 +139,7 @@ def _is_refused(let: Let, asked: Collection[Atom]) -> bool:
     """Whether NumPy may refuse what it is given, an empty array or a singular matrix, and no check of it is here: in a
     derivative that is the value's."""
     native = let.primitive.native
-    if isinstance(native, Reduce) and native.monoid in EXTREMES:
+    if isinstance(native, Reduce) and not (native.monoid in MONOIDS and MONOIDS[native.monoid].of_nothing):
         dims = let.args[0].type.dims
         return not all(NO_FACTS.less(0, dims[axis]) for axis in let.attributes["axes"])
     flag = let.outs[-1]

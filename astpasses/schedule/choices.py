@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 
 from metaphrase.core.dims import DimLike, Sym, symbols
-from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CHEAP, MONOIDS, facts
 from metaphrase.locks import cached_property
 
@@ -47,6 +46,7 @@ from .nest import (
     boolean,
     constant,
     expression_symbols,
+    loaded,
     loads,
     local,
     operations,
@@ -62,8 +62,8 @@ def with_choices(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such branches as choices."""
     if not target.done_on_both_sides or not any(isinstance(s, If) for s in walk(fn.body)):
         return fn.body
-    given = frozenset((*fn.sizes, *(buf.name for buf in fn.bufs)))
-    return _Choices(fn, target).block(fn.body, None, lambda: given)
+    choices = _Choices(fn, target)
+    return choices.block(fn.body, None, lambda: choices.parameters)
 
 
 Given = Callable[[], frozenset[str]]  # the variables that have a value, if anyone asks
@@ -84,7 +84,9 @@ class _Value(NamedTuple):
 
 class _Choices:
     def __init__(self, fn: Fn, target: Target):
-        self.fn, self.fresh, self.facts, self.target = fn, fn.names.fresh, fn.facts, target
+        self.fn, self.fresh, self.target = fn, fn.names.fresh, target
+        self.parameters = frozenset((*fn.sizes, *(buf.name for buf in fn.bufs)))
+        self.outside = self.parameters | ({fn.result.name} if fn.result is not None else set())  # others read these
 
     @cached_property
     def reads(self) -> Counter:
@@ -124,7 +126,8 @@ class _Choices:
     def is_own(self, name: str, stmt: If) -> bool:
         """Whether nobody but a branch reads a variable, and no iteration what another one left."""
         inside = sum(name in keys_read(s) for s in walk((stmt,)))
-        return self.reads[name] == inside and name not in read_before_given((stmt,))[0]
+        alone = name not in self.outside and self.reads[name] == inside
+        return alone and name not in read_before_given((stmt,))[0]
 
     def is_guessed_wrong(self, stmt: If, inside: list[Stmt], loop: For | While) -> bool:
         """Whether each iteration has a number of its own that decides a branch, and the branch does not change it."""
@@ -137,11 +140,19 @@ class _Choices:
         carried, _ = read_before_given(whole, frozenset([loop.binds or ""]))
         return any(key in keys_written(s) for key in keys_read(stmt) - carried for s in walk(whole))
 
+    @cached_property
+    def counted(self) -> frozenset[str]:
+        """The symbols of which the facts hold anywhere; what is known of others may be known in a branch."""
+        return frozenset((*self.fn.sizes, *(s.index for s in walk(self.fn.body) if isinstance(s, For))))
+
     def may_be_read(self, load: Load, seen: set[Load]) -> bool:
         """Whether an element is read in any case, or lies in its array."""
-        known: Facts = self.facts
+        known = self.fn.facts
         return load in seen or all(
-            not isinstance(place, E) and known.nonnegative(place) and known.less(place, dim)
+            not isinstance(place, E)
+            and symbols(place) <= self.counted
+            and known.nonnegative(place)
+            and known.less(place, dim)
             for place, dim in zip(load.index, load.buf.dims)
         )
 
@@ -150,11 +161,8 @@ class _Sides:
     """One branch, and those in it."""
 
     def __init__(self, of: _Choices, stmt: If, given: frozenset[str], before: list[Stmt]):
-        self.of, self.stmt, self.before = of, stmt, given
-        self.seen = {load for s in before if not s.blocks for e in s.expressions for load in loads(e)}
-        self.seen |= set(loads(stmt.condition))
-        stored = {key for s in before for inner in walk((s,)) for key in keys_written(inner)}
-        self.seen = {load for load in self.seen if load.buf.dims and load.buf not in stored}
+        self.of, self.stmt, self.valued = of, stmt, given
+        self.seen = _elements_read(before) | set(loads(stmt.condition))
         self.variables: dict[str, E] = {}  # as expressions
         self.rows: list[Stmt] = []
         self.path: list[E] = []  # the conditions of the branches that a statement stands in
@@ -302,7 +310,7 @@ class _Sides:
     def either(self, name: str, condition: E, one: _Value | None, other: _Value | None) -> _Value:
         """A variable that is one value or the other; None: as it was."""
         variable = self.variables[name]
-        unchanged = _Value(None, _nothing(variable.dtype) if name in self.before else None)
+        unchanged = _Value(None, _nothing(variable.dtype) if name in self.valued else None)
         one, other = one or unchanged, other or unchanged
         if unchanged in (one, other) and unchanged.more is None:
             return unchanged
@@ -312,6 +320,16 @@ class _Sides:
         if one.more is not None and other.more is not None:
             return _Value(None, _chosen(condition, one.more, other.more))
         return _Value(_chosen(condition, self.whole(name, one), self.whole(name, other)), None)
+
+
+def _elements_read(block: list[Stmt]) -> set[Load]:
+    """Elements that a block reads whatever happens, and that are the same behind it."""
+    seen: set[Load] = set()
+    for stmt in block:
+        seen |= set(loaded(stmt)) if not stmt.blocks else set()
+        given = frozenset().union(*map(keys_written, walk((stmt,))))
+        seen = {x for x in seen if x.buf not in given and given.isdisjoint(keys_read(Bind("", x)))}
+    return seen
 
 
 def _with(given: Given, name: str) -> Given:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from metaphrase.core.dims import Sym, symbols, symbols_of
 
-from .lifetimes import keys_read, keys_written
+from .lifetimes import keys_read, keys_written, wanted_behind
 from .nest import Bind, Buf, Fn, For, If, Index, Load, Stmt, Store, While, loaded, touched, used_inside, walk
 from .rewrite import rebound, with_storages
 from .scalars import negated
@@ -66,8 +66,8 @@ def _copies(block: tuple[Stmt, ...], depth: int) -> Iterator[tuple[int, str, str
 
 
 class _Classes:
-    """Which variables have become one, as bits of an integer: of each the others in its class, and those that hold a
-    wanted value of their own where it is given one."""
+    """Which variables have become one. Of the first of each class: its members, and the variables that hold a wanted
+    value of their own where one of these is given its own."""
 
     def __init__(self, fn: Fn, copied: set[str]):
         self.bufs: dict[str, Buf] = {}
@@ -87,13 +87,12 @@ class _Classes:
                     taken.add(buf.name)
             if isinstance(stmt, Bind) and stmt.name in self.bufs:
                 taken.add(stmt.name)
-        self.names = sorted(copied - taken)
-        self.bits = {name: 1 << k for k, name in enumerate(self.names)}
-        self.beside = dict.fromkeys(self.names, 0)
-        self.members = dict(self.bits)
-        self.first = {name: name for name in self.names}
-        if len(self.names) > 1:
-            self._block(fn.body, 0)
+        names = sorted(copied - taken)
+        self.first = {name: name for name in names}
+        self.members = {name: {name} for name in names}
+        self.beside: dict[str, set[str]] = {name: set() for name in names}
+        if len(names) > 1:
+            wanted_behind(fn.body, self._given, self.first.keys())
 
     def _kept(self, stmt: Stmt) -> set[str]:
         """The variables that a statement does more with than to store or read a number."""
@@ -106,49 +105,15 @@ class _Classes:
             kept |= {buf.name for buf in touched(stmt) if not buf.dims}
         return kept
 
-    # --- where values are wanted --------------------------------------------------------------------
-
-    def _mask(self, keys: frozenset) -> int:
-        return sum(self.bits[key] for key in keys if isinstance(key, str) and key in self.bits)
-
-    def _block(self, block: tuple[Stmt, ...], wanted: int) -> int:
-        """Those that are wanted before a block, of those that are wanted behind it."""
-        for stmt in reversed(block):
-            wanted = self._before(stmt, wanted)
-        return wanted
-
-    def _before(self, stmt: Stmt, wanted: int) -> int:
-        read = self._mask(keys_read(stmt))
-        if isinstance(stmt, (For, While)):
-            ahead = before = wanted | read
-            while True:  # until what a round wants is known to the round before it
-                if isinstance(stmt, While):
-                    before = self._block(stmt.before, ahead | read | self._block(stmt.body, ahead))
-                else:
-                    before = self._block(stmt.body, ahead)
-                if before | ahead == ahead:
-                    return ahead
-                ahead |= before
-        if stmt.blocks:
-            sides = [self._block(block, wanted) for block in stmt.blocks]
-            for side in sides:
-                read |= side
-            return read | (wanted if not isinstance(stmt, If) else 0)
-        copy = _copy(stmt)
-        for key in keys_written(stmt):
-            if isinstance(key, str) and key in self.bits:
-                others = wanted & ~self.bits[key]
-                if copy is not None and copy[1] in self.bits:
-                    others &= ~self.bits[copy[1]]
-                self.beside[key] |= others
-                wanted &= ~self.bits[key]
-        return wanted | read
-
-    # --- classes --------------------------------------------------------------------------------------
+    def _given(self, stmt: Stmt, wanted: frozenset[str]) -> None:
+        """Note what is wanted where a statement gives variables their values; the copied one has the same."""
+        if not stmt.blocks:
+            for name in keys_written(stmt) & self.first.keys():
+                self.beside[name] |= wanted - {name, *(_copy(stmt) or ())}  # type: ignore[index]
 
     def join(self, one: str, other: str) -> None:
         """Make the classes of two variables one, if no value of one is wanted where the other is given its own."""
-        if one not in self.bits or other not in self.bits:
+        if one not in self.first or other not in self.first:
             return
         a, b = self.first[one], self.first[other]
         if a == b or (one in self.bufs) != (other in self.bufs):
@@ -166,18 +131,13 @@ class _Classes:
             self.bufs[kept].unbound |= self.bufs[gone].unbound
         self.members[kept] |= self.members[gone]
         self.beside[kept] |= self.beside[gone]
-        for name, first in self.first.items():
-            if first == gone:
-                self.first[name] = kept
+        self.first.update(dict.fromkeys(self.members[gone], kept))
 
     def _is_for(self, gone: str, kept: str) -> bool:
         """Whether each number of a class of symbols that anyone reads becomes another's."""
-        names = [name for name, first in self.first.items() if first == gone]
-        return not any(self.read[name] for name in names) and all(
-            other in self.first and self.first[other] in (gone, kept)
-            for name in names
-            for other in self.symbols_copied.get(name, ())
-        )
+        names = self.members[gone]
+        others = set().union(*(self.symbols_copied.get(name, ()) for name in names))
+        return not any(self.read[name] for name in names) and others <= names | self.members[kept]
 
     def storages(self) -> dict[Buf, Buf]:
         """The variable that stands for each that is gone."""

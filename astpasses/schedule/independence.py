@@ -16,7 +16,7 @@ from metaphrase.core.scalars import MONOIDS
 from metaphrase.late import dataclass, field
 from metaphrase.locks import cached_property
 
-from .lifetimes import Lifetimes, key_of, read_before_given, wanted_behind_loops
+from .lifetimes import Lifetimes, key_of, read_before_given, wanted_behind
 from .nest import (
     Bind,
     Buf,
@@ -61,8 +61,11 @@ class Independence:
         self.lifetimes = Lifetimes(fn.body)
 
     @cached_property
-    def wanted_behind(self) -> dict[Stmt, frozenset[str]]:
-        return wanted_behind_loops(self.body)
+    def wanted(self) -> dict[Stmt, frozenset[str]]:
+        """Of each statement the variables that are wanted behind it."""
+        wanted: dict[Stmt, frozenset[str]] = {}
+        wanted_behind(self.body, wanted.__setitem__)
+        return wanted
 
     def roles(self, loop: For, counting: bool = False, in_order: bool = False) -> Roles | None:
         """Those of all storages that a loop writes; None where one stands in the way. `counting`: stores may become
@@ -74,7 +77,7 @@ class Independence:
         before, _ = read_before_given(loop.body, frozenset([loop.index])) if ordered else (set(), None)
         variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
         # Iterations of a user's loop are not known to be independent: what one branch leaves may be wanted.
-        before |= self.wanted_behind.get(loop, frozenset()) if ordered else set()
+        before |= self.wanted.get(loop, frozenset()) if ordered else set()
         if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
             return None
         for inner in (loop, *inside):

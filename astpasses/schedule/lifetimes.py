@@ -14,7 +14,7 @@ no iteration reads what another one, or nobody, has stored.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from .nest import (
     Buf,
@@ -106,26 +106,30 @@ def keys_written(stmt: Stmt) -> frozenset[Key]:
     return frozenset(found)
 
 
-def wanted_behind_loops(body: tuple[Stmt, ...]) -> dict[Stmt, frozenset[str]]:
-    """Of each loop the variables that may be read behind it before they are given a value, in a later round of a loop
-    around it, too."""
-    wanted_behind: dict[Stmt, frozenset[str]] = {}
+def wanted_behind(
+    body: tuple[Stmt, ...], note: Callable[[Stmt, frozenset[str]], None], names: Collection[str] | None = None
+) -> None:
+    """Tell `note` of each statement the variables that may be read behind it before they are given a value, along any
+    path: in a later round of a loop around it, too. Of a statement in a loop it is told more than once, the last time
+    all. `names`: of which variables; None: of all."""
+
+    def read(stmt: Stmt) -> frozenset[str]:
+        return frozenset(k for k in keys_read(stmt) if isinstance(k, str) and (names is None or k in names))
 
     def ahead_of(block: tuple[Stmt, ...], wanted: frozenset[str]) -> frozenset[str]:
         for stmt in reversed(block):
-            read = frozenset(key for key in keys_read(stmt) if isinstance(key, str))
+            note(stmt, wanted)
             if isinstance(stmt, (For, While)):
-                wanted_behind[stmt] = wanted
-                wanted = of_rounds(stmt, wanted | read)
+                wanted = of_rounds(stmt, wanted | read(stmt))
             elif stmt.blocks:
                 kept = frozenset() if isinstance(stmt, If) else wanted
-                wanted = read.union(kept, *(ahead_of(side, wanted) for side in stmt.blocks))
+                wanted = read(stmt).union(kept, *(ahead_of(side, wanted) for side in stmt.blocks))
             else:
-                wanted = (wanted - keys_written(stmt)) | read
+                wanted = (wanted - keys_written(stmt)) | read(stmt)
         return wanted
 
     def of_rounds(loop: For | While, wanted: frozenset[str]) -> frozenset[str]:
-        while True:
+        while True:  # until what a round wants is known to the round before it
             first = ahead_of(loop.body, wanted)
             if isinstance(loop, While):
                 first = ahead_of(loop.before, wanted | first)
@@ -134,7 +138,6 @@ def wanted_behind_loops(body: tuple[Stmt, ...]) -> dict[Stmt, frozenset[str]]:
             wanted |= first
 
     ahead_of(body, frozenset())
-    return wanted_behind
 
 
 class Lifetimes:
@@ -215,4 +218,4 @@ class Lifetimes:
         return 2 * begin <= self.events[key][0] and self.events[key][-1] < 2 * end
 
 
-__all__ = ["Key", "Lifetimes", "key_of", "keys_read", "keys_written", "read_before_given", "wanted_behind_loops"]
+__all__ = ["Key", "Lifetimes", "key_of", "keys_read", "keys_written", "read_before_given", "wanted_behind"]

@@ -146,6 +146,7 @@ class Monoid:
     `assigns`: how C combines in place ("+=").
     `openmp`: the name that OpenMP has for it.
     `exact`: the result does not depend on the order, so atomic operations may combine and results repeat.
+    `of_nothing`: NumPy has a value for an array without elements.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Monoid:
     assigns: str | None = None
     openmp: str | None = None
     exact: bool = False
+    of_nothing: bool = True
 
     def before_first(self, dtype: np.dtype) -> Any:
         return (self.first or self.identity)(dtype)
@@ -198,8 +200,8 @@ def negative_zero(dtype: np.dtype) -> Any:
 
 monoid("sum", "add", number(0), first=negative_zero, regroups=True, assigns="+=", openmp="sum")
 monoid("prod", "mul", number(1), regroups=True, assigns="*=", openmp="prod")
-monoid("max", "max", extreme(False), regroups=True, exact=True)
-monoid("min", "min", extreme(True), regroups=True, exact=True)
+monoid("max", "max", extreme(False), regroups=True, exact=True, of_nothing=False)
+monoid("min", "min", extreme(True), regroups=True, exact=True, of_nothing=False)
 monoid("any", "or", number(0), openmp="any", exact=True)
 monoid("all", "and", number(1), openmp="all", exact=True)
 

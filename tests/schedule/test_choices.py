@@ -12,7 +12,11 @@ import metaphrase as mp
 from metaphrase.api.arguments import take_apart
 from metaphrase.api.transforms import program_of
 from metaphrase.astpasses.schedule import schedule
+from metaphrase.astpasses.schedule.choices import with_choices
+from metaphrase.astpasses.schedule.nest import Bind, Buf, Fn, For, If, Index, Load, Op, Store, constant, local, walk
 from metaphrase.astpasses.schedule.python_loops import run
+from metaphrase.astpasses.schedule.target import CPU
+from metaphrase.core.dims import Sym
 from metaphrase.pipeline import finished
 
 random = np.random.default_rng(5)
@@ -321,3 +325,28 @@ def test_dtypes(dtype):
     x, y = random.normal(size=30), random.integers(0, 9, 30).astype(dtype)
     for mine, theirs in zip(mp.jit(f)(x, y), f(x, y), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def of_tree(between, result=False):
+    """A loop that reads x[j], may change j, and then chooses by what was read, as choices have it."""
+    f64, n = np.dtype("float64"), Sym("n")
+    x, t, s, last = Buf("x", f64, (n,), "arg", 0), local("t", f64), local("s", f64), local("last", np.dtype("int64"))
+    branch = (Store(s, (), Op("add", (Load(s), Load(x, (Sym("j"),))), f64)), Store(last, (), Index(Sym("i"))))
+    condition = Op("gt", (Load(t), constant(0.0, f64)), np.dtype(bool))
+    rows = (Store(t, (), Load(x, (Sym("j"),))), *between, If(condition, branch))
+    body = (Bind("j", Index(0)), Store(s, (), constant(0.0, f64)), Store(last, (), Index(0)), For("i", n, rows))
+    fn = Fn(
+        "f", (x,), ("n",), (*body, Store(Buf("out", f64, (), "out", 0), (), Load(s))), result=last if result else None
+    )
+    made = tuple(walk(with_choices(fn, CPU)))
+    return any(isinstance(s, If) for s in made), [s.buf.name for s in made if isinstance(s, Store)]
+
+
+def test_an_element_that_may_lie_outside_is_read_in_the_branch_alone():
+    assert of_tree(())[0] is False
+    assert of_tree((Bind("j", Index(Sym("j") + 1)),))[0] is True
+
+
+def test_what_a_function_returns_is_given_its_value():
+    assert of_tree((), result=False)[1].count("last") == 1  # before the loop: nobody reads it
+    assert of_tree((), result=True)[1].count("last") == 2
