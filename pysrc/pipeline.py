@@ -215,7 +215,7 @@ def loops(function: Function, writes: Mapping[int, int] | None = None, target: T
     """The loops stage of a finished program. `writes`: {result: the parameter whose new value it is}."""
     from .astpasses.schedule.stage import schedule
 
-    options = {"fuse": config.fuse, "bounds": config.bounds, "checked": config.check}
+    options = {"fuse": config.fuse, "bounds": config.bounds, "checked": config.check, "fastmath": config.fastmath}
     return run("loops", schedule, function, target, writes=writes, **options)
 
 
@@ -231,7 +231,7 @@ def cuda(function: Function, writes: Mapping[int, int] | None = None) -> Emitted
     from .astpasses.emit.cuda_text import emit_cuda
     from .astpasses.schedule.target import CUDA, CUDA_IN_ANY_ORDER
 
-    target = replace(CUDA_IN_ANY_ORDER if config.fastmath else CUDA, cuts_carried_sums=config.contract)
+    target = replace(CUDA_IN_ANY_ORDER if config.fastmath else CUDA, regroups=config.contract)
     return run("cuda", emit_cuda, loops(function, writes, target))
 
 

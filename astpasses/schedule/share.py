@@ -14,7 +14,8 @@ result does not depend on how many threads there are.
                                                       t = sin(x[first + i])
                                                       y[first + i] = t*t
 
-A reduction (`s += x[i]`, `y[j] += x[i, j]`) has one result for each part, which the loop behind combines.
+A reduction (`s += x[i]`, `y[j] += x[i, j]`) has one result for each part, which the loop behind combines; so has a loop
+of the user's that carries counts and extremes (carried_parts.py).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from metaphrase.source import Span
 
 from .batches import apart, together
 from .canonical import canonical, text_of
+from .carried_parts import CarriedLoop, PartsOf, carried_loops
 from .compaction import Counted, counting, cut, rounded, without_counts
 from .compaction import count as number_true
 from .compaction import together as lists_together
@@ -90,8 +92,10 @@ def share(program: Program) -> Program:
     if not program.target.a_part:
         return program
     program = apart(program)
+    carried = [carried_loops(fn, program.target) for fn in (program.entry, *program.fns)]
+    program = replace(program, entry=carried[0][0], fns=tuple(fn for fn, _ in carried[1:]))
     work, made = Work(program, whiles=True), _Functions(program)
-    entry, *fns = (_Sharing(fn, program.target, work, made).done() for fn in (program.entry, *program.fns))
+    entry, *fns = (_Sharing(fn, program.target, work, made, loops).done() for fn, loops in carried)
     return _failing(together(replace(program, entry=entry, fns=(*made.fns, *fns))))
 
 
@@ -125,8 +129,8 @@ class _Functions:
 class _Sharing:
     """The loops of one function."""
 
-    def __init__(self, fn: Fn, target: Target, work: Work, made: _Functions):
-        self.fn, self.target, self.work, self.made = fn, target, work, made
+    def __init__(self, fn: Fn, target: Target, work: Work, made: _Functions, carried: dict[Stmt, CarriedLoop]):
+        self.fn, self.target, self.work, self.made, self.carried = fn, target, work, made, carried
         self.facts = Facts(fn.facts.ranges)
         self.independent = Independence(fn, target, self.facts)
         self.is_large = is_large(fn, target)
@@ -170,7 +174,8 @@ class _Sharing:
 
     def loop(self, loop: For) -> list[Stmt]:
         few = isinstance(loop.extent, int) and loop.extent < self.target.few
-        if few or (roles := self.independent.roles(loop)) is None:
+        carried = self.carried.get(loop)
+        if few or (roles := carried.roles if carried else self.independent.roles(loop)) is None:
             return [self.inside(loop)]
         length = self.length(loop, roles)
         parts = floordiv(loop.extent + length - 1, length)
@@ -186,7 +191,7 @@ class _Sharing:
             rows.append(Bind(name, Index(length), loop.span))
             length = Sym(name)
             parts = floordiv(loop.extent + length - 1, length)
-        shared = self.cut(loop, roles, length, parts)
+        shared = self.cut_carried(loop, carried, length, parts) if carried else self.cut(loop, roles, length, parts)
         conditions = [Op("lt", (Index(work), Index(limit)), np.dtype(bool)) for work, limit in large]
         if not isinstance(parts, int) and self.several(roles):
             # One part needs no sums of its own.
@@ -275,12 +280,8 @@ class _Sharing:
         body += [
             number_true(mask, Sym(first), Sym(count), held[buf], Sym(number), loop.span) for buf, mask in masks.items()
         ]
-        longest = dim_min(length, loop.extent)
-        call = self.call(tuple(body), {*own.values(), *private.values()}, (first, count), longest, loop.span)
-        start = length * Sym(number)
-        call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
-        cut = Parts(loop.extent, length, isinstance(parts, int) or self.several(roles))
-        rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=cut)]
+        locals_ = {*own.values(), *private.values()}
+        rows: list[Stmt] = [self.parts_of(loop, roles, tuple(body), locals_, (number, first, count), length, parts)]
         for buf, monoid in roles.sums.items():
             k = fresh("i")
             total = self.over(
@@ -288,6 +289,38 @@ class _Sharing:
             )
             rows.append(For(k, parts, (total,), "red" if buf.dims else "seq", loop.span))
         return rows
+
+    def cut_carried(self, loop: For, one: CarriedLoop, length: DimLike, parts: DimLike) -> list[Stmt]:
+        """A loop of the user's in parts that have variables of their own, and behind them what combines these."""
+        fresh = self.fn.names.fresh
+        number, first, count, index = fresh("number"), fresh("first"), fresh("count"), fresh("i")
+        here = {loop.index: Sym(first) + Sym(index)}
+        private = {buf: _copy(buf, tuple(substitute(d, here) for d in buf.dims)) for buf in one.roles.private}
+        own = PartsOf(loop, one, self.fn, parts)
+        inner = with_storages(own.with_own(For(index, Sym(count), loop.body, loop.kind, loop.span)), private)
+        body = (*own.begins(), rename_statement(inner, here), *own.ends(number))
+        locals_ = {*own.locals(), *private.values()}
+        part = self.parts_of(loop, one.roles, body, locals_, (number, first, count), length, parts)
+        return [part, own.combined()]
+
+    def parts_of(
+        self,
+        loop: For,
+        roles: Roles,
+        body: tuple[Stmt, ...],
+        own: set[Buf],
+        names: tuple[str, str, str],
+        length: DimLike,
+        parts: DimLike,
+    ) -> For:
+        """The loop over the parts of another one. `body`: of a part; `names`: of its number, its first iteration, and
+        how many it has."""
+        number, first, count = names
+        call = self.call(body, own, (first, count), dim_min(length, loop.extent), loop.span)
+        start = length * Sym(number)
+        call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
+        cut = Parts(loop.extent, length, isinstance(parts, int) or self.several(roles))
+        return For(number, parts, (call,), "par", loop.span, parts=cut)
 
     def over(self, dims: tuple[DimLike, ...], rule: Callable[..., Stmt]) -> Stmt:
         """A statement for every place of an array."""

@@ -258,10 +258,12 @@ def schedule(
     writes: Mapping[int, int] | None = None,
     bounds: bool = True,
     checked: bool = False,
+    fastmath: bool = False,
 ) -> Program:
-    """Loop nests over buffers for `function`. `Program.in_place` says which of `writes` are made in place."""
+    """Loop nests over buffers for `function`, for the CPU if no target is said. `Program.in_place` says which of
+    `writes` are made in place."""
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
-    target = target or targets.CPU
+    target = target or (targets.CPU_IN_ANY_ORDER if fastmath else targets.CPU)
     expanded = expand(function, frozenset(offer.operation for offer in target.offers))
     program = lower(without_stale_rows(expanded), target, writes or {}, bounds)
     if checking:

@@ -115,7 +115,7 @@ class Target:
     wide_from: int = field(default=0, kw_only=True)  # fewer elements have a thread each
     wide_work: int = field(default=0, kw_only=True)  # so has an element with more to compute
     atomic_floats: bool = field(default=False, kw_only=True)  # floats may be added up in any order
-    cuts_carried_sums: bool = field(default=False, kw_only=True)  # those of the user's loops, into parts
+    regroups: bool = field(default=False, kw_only=True)  # sums of floats that the loops of the user carry
     shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
 
     # functions
@@ -218,6 +218,7 @@ CPU = Target(
     ),
 )
 
+CPU_IN_ANY_ORDER = replace(CPU, regroups=True)
 ONE_THREAD = replace(CPU, a_part=0)
 
 # CUDA C's and the prelude's.
@@ -265,7 +266,7 @@ CUDA = replace(
     wide=16,
     wide_from=1 << 17,
     wide_work=64,
-    cuts_carried_sums=True,
+    regroups=True,
     shared_bytes=48 << 10,
     offers=(
         replace(_PRODUCT, spaced_results=False, small=0),
@@ -278,4 +279,4 @@ CUDA = replace(
 
 CUDA_IN_ANY_ORDER = replace(CUDA, atomic_floats=True)
 
-__all__ = ["CLOSE", "CPU", "CUDA", "EACH", "LINES", "ONE_THREAD", "ROWS", "Offer", "Target"]
+__all__ = ["CLOSE", "CPU", "CPU_IN_ANY_ORDER", "CUDA", "EACH", "LINES", "ONE_THREAD", "ROWS", "Offer", "Target"]

@@ -59,7 +59,7 @@ def order(monkeypatch):
 
 
 def sums_of(name: str, target):
-    return replace(target, cuts_carried_sums=name not in IN_ORDER)
+    return replace(target, regroups=name not in IN_ORDER)
 
 
 def of_corpus(name: str, target, again: bool = False) -> None:
