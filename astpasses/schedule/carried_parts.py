@@ -26,16 +26,19 @@ from typing import NamedTuple
 import numpy as np
 
 from metaphrase.core.dims import DimLike, Sym
+from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 from metaphrase.late import dataclass
 
 from .carried import Carried, Variable, carried_by, truth, with_rows
 from .copies import without_copies
-from .independence import Roles
+from .independence import Independence, Roles
 from .nest import Bind, Buf, E, Fn, For, If, Index, Load, Op, Stmt, Store, constant, local, walk
+from .ordered_sums import in_order
 from .rewrite import rebound, with_storages
 from .target import Target
+from .work import Work
 
 
 @dataclass
@@ -46,14 +49,14 @@ class CarriedLoop:
     roles: Roles
 
 
-def carried_loops(fn: Fn, target: Target) -> tuple[Fn, dict[Stmt, CarriedLoop]]:
+def carried_loops(fn: Fn, target: Target, work: Work) -> tuple[Fn, dict[Stmt, CarriedLoop]]:
     """The loops of a function whose iterations only combine into the variables that they carry, and the function that
-    has them: the same, with fewer copies."""
+    has them: the same, with fewer copies, and with sums of floats that are added up behind a loop, in order."""
     if not any(_may_carry(s, target) for s in walk(fn.body)):
         return fn, {}
-    tidied = replace(fn, body=without_copies(fn, target))
-    loops = _found(tidied.body, tidied, target)
-    return (tidied, loops) if loops else (fn, {})
+    search = _Search(replace(fn, body=without_copies(fn, target)), target, work)
+    body = search.block(search.fn.body)
+    return (replace(search.fn, body=body), search.loops) if search.has_found else (fn, {})
 
 
 def _may_carry(stmt: Stmt, target: Target) -> bool:
@@ -61,16 +64,50 @@ def _may_carry(stmt: Stmt, target: Target) -> bool:
     return isinstance(stmt, For) and stmt.kind == "seq" and not short
 
 
-def _found(block: tuple[Stmt, ...], fn: Fn, target: Target) -> dict[Stmt, CarriedLoop]:
-    """Those of the loops of a block that stand in no other one."""
-    loops: dict[Stmt, CarriedLoop] = {}
-    for stmt in block:
-        if _may_carry(stmt, target) and (loop := _read(stmt, fn, target)) is not None:  # type: ignore[arg-type]
-            loops[stmt] = loop
-            continue
-        for inner in stmt.blocks:
-            loops |= _found(inner, fn, target)
-    return loops
+class _Search:
+    """For loops that stand in no other one that is such a loop."""
+
+    def __init__(self, fn: Fn, target: Target, work: Work):
+        self.fn, self.target, self.work = fn, target, work
+        self.loops: dict[Stmt, CarriedLoop] = {}
+        self.has_found = False
+
+    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows: list[Stmt] = []
+        for stmt in block:
+            made = self.loop(stmt) if isinstance(stmt, For) and _may_carry(stmt, self.target) else []
+            if not made and stmt.blocks:
+                inner = tuple(map(self.block, stmt.blocks))
+                made = [stmt if inner == stmt.blocks else stmt.with_blocks(inner)]
+            rows += made or [stmt]
+        return tuple(rows)
+
+    def loop(self, loop: For) -> list[Stmt]:
+        """The statements in the place of a loop that is found, itself perhaps."""
+        if (one := _read(loop, self.fn, self.target)) is not None:
+            self.loops[loop], self.has_found = one, True
+            return [loop]
+        if not self.is_long(loop):
+            return []
+        names = copy(self.fn.names)
+        names.used = dict(names.used)
+        parted = in_order(loop, names, self.target.noted)
+        if parted is None:
+            return []
+        fn = replace(self.fn, body=with_rows(self.fn.body, loop, parted.rows))
+        if Independence(fn, self.target, Facts(fn.facts.ranges)).roles(parted.loop) is None:
+            if (one := _read(parted.loop, fn, self.target)) is None:
+                return []
+            self.loops[parted.loop] = one
+        self.fn.names.used, self.has_found = names.used, True
+        return parted.rows
+
+    def is_long(self, loop: For) -> bool:
+        """Whether it is worth an array to have threads work out what an iteration adds."""
+        each = self.work.iteration(loop)
+        whole = loop.extent * each
+        short = isinstance(whole, int) and whole < 2 * self.target.a_part
+        return not short and not (isinstance(each, int) and each < self.target.terms_from)
 
 
 def _read(loop: For, fn: Fn, target: Target) -> CarriedLoop | None:

@@ -92,7 +92,8 @@ def share(program: Program) -> Program:
     if not program.target.a_part:
         return program
     program = apart(program)
-    carried = [carried_loops(fn, program.target) for fn in (program.entry, *program.fns)]
+    work = Work(program, whiles=True)
+    carried = [carried_loops(fn, program.target, work) for fn in (program.entry, *program.fns)]
     program = replace(program, entry=carried[0][0], fns=tuple(fn for fn, _ in carried[1:]))
     work, made = Work(program, whiles=True), _Functions(program)
     entry, *fns = (_Sharing(fn, program.target, work, made, loops).done() for fn, loops in carried)

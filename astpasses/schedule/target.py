@@ -94,6 +94,8 @@ class Target:
     apart: int  # so many times as much work is far more
     along: int  # so many elements of a row, at least, are a part's
     of_a_mask: int  # elements of a mask are looked at together: a part of it is a number of those
+    noted: int  # iterations of which it is noted at a time what they add to a sum
+    terms_from: int  # work of an iteration that is worth an element of an array, for another thread to add it to a sum
     few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
 
     # kernels
@@ -199,6 +201,8 @@ CPU = Target(
     apart=16,
     along=128,
     of_a_mask=64,
+    noted=1 << 16,
+    terms_from=128,
     few=4,
     a_part=1 << 16,  # 2 to 12 microseconds
     whole=12,  # gcc's time grows faster than a function's length
