@@ -181,7 +181,7 @@ class _Sharing:
         length = self.length(loop, roles)
         parts = floordiv(loop.extent + length - 1, length)
         most = self.facts.upper(parts, self.fn.sizes)
-        if isinstance(most, int) and most < 2 or self.is_minor(loop):
+        if isinstance(most, int) and most < 2 or self.facts.less_equal(loop.extent, length) or self.is_minor(loop):
             return [loop]
         large = self.large_calls(loop)
         if symbols(length) & bound_inside(loop) or large is None:

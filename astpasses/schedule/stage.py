@@ -23,6 +23,7 @@ from metaphrase.late import dataclass
 
 from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
 from . import target as targets
+from .called_ahead import called_ahead
 from .carried_sums import with_carried_sums
 from .chains import in_chains
 from .check import CheckError, check
@@ -166,6 +167,12 @@ PASSES: tuple[Pass, ...] = (
         "lockstep",
         _each(lambda fn, target: lockstep(fn.body, fn.names, target)),
         "before outline: it looks at what stands around a loop",
+        fused=True,
+    ),
+    Pass(
+        "called ahead",
+        _each(called_ahead),
+        "behind lockstep, for which a loop is one; before waves, in whose rounds functions would be called one by one",
         fused=True,
     ),
     Pass(

@@ -72,6 +72,7 @@ class Target:
     sums_from: int  # a reduction of fewer rounds has one partial result
     lines_from: int  # the place of an extreme of more numbers is sought when the extreme is known
     lockstep_from: int  # fewer iterations around a `while` run one by one
+    called_together: int  # rounds of a loop that waits whose calls of functions are a loop of their own; 0: none is
     together: int  # rounds of a loop around an innermost one that are done at a time
     vector_from: int  # a loop of fewer rounds is not worth vectorising
     beside: int  # elements: with so few, a round of a loop is no place for what is called for many of them at a time
@@ -182,6 +183,7 @@ CPU = Target(
     sums_from=512,
     lines_from=512,
     lockstep_from=64,
+    called_together=256,
     together=4,
     vector_from=8,
     beside=64,
@@ -247,6 +249,7 @@ CUDA = replace(
     beside=0,
     row=0,
     sum_from=_NEVER,
+    called_together=0,
     together=1,
     done_on_both_sides=0,
     late_checks_from=_NEVER,
