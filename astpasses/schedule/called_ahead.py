@@ -21,6 +21,7 @@ from collections import Counter
 from dataclasses import replace
 
 from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, symbols
+from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CALLED, facts
 
 from .fold import MAX_NODES
@@ -49,16 +50,14 @@ from .target import Target
 
 def called_ahead(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such calls in loops of their own."""
-    if not target.called_together or not any(_may_wait(s, target) for s in walk(fn.body)):
+    if not target.called_together or not any(_may_wait(s) for s in walk(fn.body)):
         return fn.body
     return _Ahead(fn, target).block(fn.body, None)
 
 
-def _may_wait(stmt: Stmt, target: Target) -> bool:
+def _may_wait(stmt: Stmt) -> bool:
     """Whether it is an innermost loop of the user's that does nothing but compute, and calls functions."""
     if not isinstance(stmt, For) or stmt.kind != "seq" or stmt.parts is not None:
-        return False
-    if isinstance(stmt.extent, int) and stmt.extent < target.vector_from:
         return False
     inside = list(walk(stmt.body))
     return all(isinstance(s, (Store, Bind, If)) for s in inside) and any(map(_calls, _expressions(stmt.body)))
@@ -84,13 +83,15 @@ class _Ahead:
 
     def __init__(self, fn: Fn, target: Target):
         self.fn, self.target = fn, target
-        self.lifetimes = Lifetimes(fn.body)
+        self.lifetimes, self.facts = Lifetimes(fn.body), Facts(fn.facts.ranges)
 
     def block(self, block: tuple[Stmt, ...], around: For | None) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
             made: list[Stmt] = []
-            if isinstance(stmt, For) and _may_wait(stmt, self.target):
+            if isinstance(stmt, For):
+                self.facts.learn(stmt.index, 0, stmt.extent - 1)
+            if isinstance(stmt, For) and _may_wait(stmt):
                 turned = around is not None and middle_of(around, self.target) is not None  # it will run along memory
                 made = [] if turned else self.loop(stmt)
             elif stmt.blocks:
@@ -104,15 +105,17 @@ class _Ahead:
         """The loop in two; nothing where it stays one."""
         one = _Loop(loop, self.lifetimes)
         calls = one.calls() if one.waits() else {}
-        if not calls:
+        rounds = self.facts.upper(loop.extent, self.fn.sizes)
+        if not calls or isinstance(rounds, int) and rounds < self.target.vector_from:
             return []
         fresh, most = self.fn.names.fresh, self.target.called_together
-        whole = isinstance(loop.extent, int) and loop.extent <= most
+        whole = isinstance(rounds, int) and rounds <= most
+        held: DimLike = rounds if whole and rounds is not None else most
         block, within = (None, loop.index) if whole else (fresh("block"), fresh(loop.index))
         first: DimLike = 0 if block is None else most * Sym(block)
         count = loop.extent if block is None else dim_min(loop.extent - first, most)
         ahead = fresh(loop.index)
-        rows = {e: Buf(fresh("row"), e.dtype, (loop.extent if block is None else most,)) for e in calls}
+        rows = {e: Buf(fresh("row"), e.dtype, (held,)) for e in calls}
         stores = tuple(
             rename_statement(Store(rows[e], (Sym(ahead),), value, None, loop.span), {loop.index: first + Sym(ahead)})
             for e, value in calls.items()

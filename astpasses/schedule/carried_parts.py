@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metaphrase.core.dims import DimLike, Sym
+from metaphrase.core.dims import DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
@@ -69,6 +69,8 @@ class _Search:
 
     def __init__(self, fn: Fn, target: Target, work: Work):
         self.fn, self.target, self.work = fn, target, work
+        self.facts = Facts(fn.facts.ranges)
+        self.around: frozenset[str] = frozenset()  # indices of loops
         self.loops: dict[Stmt, CarriedLoop] = {}
         self.has_found = False
 
@@ -77,13 +79,23 @@ class _Search:
         for stmt in block:
             made = self.loop(stmt) if isinstance(stmt, For) and _may_carry(stmt, self.target) else []
             if not made and stmt.blocks:
-                inner = tuple(map(self.block, stmt.blocks))
-                made = [stmt if inner == stmt.blocks else stmt.with_blocks(inner)]
+                made = [self.inside(stmt)]
             rows += made or [stmt]
         return tuple(rows)
 
+    def inside(self, stmt: Stmt) -> Stmt:
+        around = self.around
+        if isinstance(stmt, For):
+            self.facts.learn(stmt.index, 0, stmt.extent - 1)
+            self.around |= {stmt.index}
+        inner = tuple(map(self.block, stmt.blocks))
+        self.around = around
+        return stmt if inner == stmt.blocks else stmt.with_blocks(inner)
+
     def loop(self, loop: For) -> list[Stmt]:
         """The statements in the place of a loop that is found, itself perhaps."""
+        if self.is_short(loop):
+            return []
         if (one := _read(loop, self.fn, self.target)) is not None:
             self.loops[loop], self.has_found = one, True
             return [loop]
@@ -105,9 +117,13 @@ class _Search:
     def is_long(self, loop: For) -> bool:
         """Whether it is worth an array to have threads work out what an iteration adds."""
         each = self.work.iteration(loop)
-        whole = loop.extent * each
-        short = isinstance(whole, int) and whole < 2 * self.target.a_part
-        return not short and not (isinstance(each, int) and each < self.target.terms_from)
+        rectangle = self.around.isdisjoint(symbols(loop.extent))
+        return rectangle and not (isinstance(each, int) and each < self.target.terms_from)
+
+    def is_short(self, loop: For) -> bool:
+        """Whether it surely has no two parts."""
+        most = self.facts.upper(loop.extent * self.work.iteration(loop), self.fn.sizes)
+        return isinstance(most, int) and most < 2 * self.target.a_part
 
 
 def _read(loop: For, fn: Fn, target: Target) -> CarriedLoop | None:
