@@ -107,6 +107,7 @@ class _Checker:
         self.variables = {s.binds for s in walk(self.body) if s.binds is not None and not isinstance(s, For)}
         self.named: dict[str, Buf] = {}
         self.reachable = True  # for sure, as far as is known here: no check before it always fails
+        self.failed = False  # for sure: a check before it in its block always fails, so no run comes here
 
     @cached_property
     def lifetimes(self) -> Lifetimes:
@@ -125,11 +126,11 @@ class _Checker:
     # --- statements -------------------------------------------------------------------------------
 
     def block(self, block: tuple[Stmt, ...]) -> list[_Touch]:
-        before = self.reachable
+        before = self.reachable, self.failed
         rows: list[_Touch] = []
         for stmt in block:
             rows += self.statement(stmt)
-        self.reachable = before
+        self.reachable, self.failed = before
         return rows
 
     def statement(self, stmt: Stmt) -> list[_Touch]:
@@ -160,7 +161,7 @@ class _Checker:
             self.stored, self.bound = self.stored | after[0], self.bound | after[1]
             self.around.pop()
         elif isinstance(stmt, Check) and never(stmt.ok):
-            self.reachable = False
+            self.reachable, self.failed = False, True
         return touches + self.write(stmt)
 
     def loop(self, loop: For) -> list[_Touch]:
@@ -285,7 +286,7 @@ class _Checker:
 
     def held(self, buf: Buf, stmt: Stmt) -> None:
         if buf.space not in ("const", "arg") and key_of(buf) not in self.stored and 0 not in buf.dims:
-            if not buf.unbound and not self.may_be_later(key_of(buf)):
+            if not self.failed and not buf.unbound and not self.may_be_later(key_of(buf)):
                 self.fault(f"{buf.name} is read before anything is stored in it", stmt)
 
     def may_be_later(self, key: Key) -> bool:

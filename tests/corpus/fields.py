@@ -184,6 +184,16 @@ def shaded(origin, directions, centres, light):
     return image
 
 
+def differences_around(u, steps):
+    k = 0
+    while k < steps:
+        ring = np.concatenate([u[-2:], u, u[:2]])
+        flux = ring[1:-2]
+        u = u - (flux[1:] - flux[:-1])
+        k += 1
+    return u
+
+
 _NEAR = [[0.1, 0.4], [0.6, -0.3], [-0.5, 0.2], [0.3, 0.9]]
 _POINTS = np.array(_NEAR + [[1.2, 0.1], [1.4, 1.6], [2.0, 0.9]])
 _CENTRES = np.array([[0.0, 0.5, 3.0], [0.5, 0.0, 2.5]])
@@ -209,5 +219,7 @@ CASES = [
     (clipped, (5.0, 5.0, 6.0, 6.0, 0.0, 0.0, 2.0, 2.0)),
     (closest_pair, (_POINTS,)),
     (closest_pair, (_POINTS[:1],)),
+    (differences_around, (np.arange(4.0), 2)),
+    (differences_around, (np.ones(1), 0)),  # one element would be none after a step
     (shaded, (np.zeros(3), _DIRECTIONS, _CENTRES, np.array([0.5, 0.5, -0.7]))),
 ]
