@@ -446,7 +446,7 @@ def _count_needed(here: Session, asked: Atom, refusal: BaseException) -> BaseExc
     rolled = any(region.builder.name in ("body", "test") for region in here.regions[1:])
     told = roots_of if asked.type.dtype != bool else whole_numbers
     roots = set() if rolled else set(told(here, asked))
-    if not roots or any(root[0] not in ("argument", "loop") for root in roots):
+    if not roots or any(root[0] not in ("argument", "outer", "loop") for root in roots):
         return refusal
     why = "the number of iterations of a loop that can't be rolled"
     return NeedConcrete(roots, why, here.span(), refusal=refusal, most=TURNS)
@@ -455,12 +455,8 @@ def _count_needed(here: Session, asked: Atom, refusal: BaseException) -> BaseExc
 def not_rolled(here: Session, over: TrialOver | None, kind: str, too_long: bool = False) -> BaseException:
     """The error for a loop that must be rolled and can't be; `too_long`: as it runs more than LIMIT times."""
     if over is None:
-        return UnsupportedError(
-            f"this `{kind}` runs more than {LIMIT} times in Python while it is translated",
-            here.span(),
-            code="loop",
-            remedy="let its test depend on array values",
-        )
+        text = f"this `{kind}` runs more than {LIMIT} times in Python while it is translated"
+        return UnsupportedError(text, here.span(), code="loop", remedy="let its test depend on array values")
     cause = over.__cause__
     if isinstance(cause, SourceError):
         return cause

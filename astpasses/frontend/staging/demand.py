@@ -15,6 +15,7 @@ from metaphrase.core.ir import Let, Var
 from ..values.staged_values import Number, Staged, StagedArray
 from .session import Session, session
 from .signals import NeedConcrete
+from .under_way import sessions
 
 
 def need_concrete(value: Staged, why: str, kind: type, remedy: str = "") -> Any:
@@ -43,26 +44,18 @@ def truth_value(value: Staged) -> bool:
     if frame is not None:
         name = frame.f_code.co_name
         what = "a lambda" if name == "<lambda>" else f"'{name}'"
-        return need_concrete(
-            value,
-            f"a truth value in {what}, whose source was not found",
-            bool,
-            "define the function in a file or a notebook cell: branches are translated from their source",
-        )
+        why = f"a truth value in {what}, whose source was not found"
+        remedy = "define the function in a file or a notebook cell: branches are translated from their source"
+        return need_concrete(value, why, bool, remedy)
     return need_concrete(value, "a truth value in Python code that is not translated", bool)
 
 
 def hash_of(value: Number) -> int:
     """`hash(x)`, which sets and the keys of dicts ask for: an argument is pinned to its value."""
     kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-    return hash(
-        need_concrete(
-            value,
-            "the hash of a number (an element of a set, a key of a dict)",
-            kinds[value.dtype.kind],
-            "compare numbers (x == a or x == b), mark what was seen in an array of bools, or use np.unique",
-        )
-    )
+    why = "the hash of a number (an element of a set, a key of a dict)"
+    remedy = "compare numbers (x == a or x == b), mark what was seen in an array of bools, or use np.unique"
+    return hash(need_concrete(value, why, kinds[value.dtype.kind], remedy))
 
 
 def length(value: StagedArray) -> int:
@@ -80,7 +73,7 @@ def length(value: StagedArray) -> int:
 
 
 def roots_of(here: Session, atom: Any) -> set[tuple]:
-    """Where a value comes from: ("argument", leaf), ("loop", site), ("carry", var) or ("array",)."""
+    """Where a value comes from: ("argument", leaf), ("outer", number), ("loop", site), ("carry", var) or ("array",)."""
     producers: dict[Var, Let] = {}
     let: Let | None
     for region in here.regions:
@@ -111,11 +104,20 @@ def roots_of(here: Session, atom: Any) -> set[tuple]:
     return found
 
 
+def asked_outside(need: NeedConcrete, numbers: list[Number]) -> NeedConcrete | None:
+    """What a staging inside another one asks of numbers of that one, if it can settle their values."""
+    here = sessions()[-2]
+    found = [roots_of(here, here.atom(number)) for number in numbers]
+    roots = {root for roots in found for root in roots}
+    if not all(found) or any(root[0] not in ("argument", "captured", "outer") for root in roots):
+        return None
+    return NeedConcrete(roots, need.why, need.span, need.remedy, refusal=need.refusal, most=need.most)
+
+
 def whole_numbers(here: Session, atom: Any) -> frozenset[tuple]:
     """Where a value comes from that is made of ints alone which are given or captured; else nothing."""
-    ints = {
-        root for var, root in here.origins.items() if root[0] in ("argument", "captured") and var.type.dtype.kind == "i"
-    }
+    given = ("argument", "captured", "outer")
+    ints = {root for var, root in here.origins.items() if root[0] in given and var.type.dtype.kind == "i"}
     roots = frozenset(roots_of(here, atom)) if ints else frozenset()
     return roots if roots <= ints else frozenset()
 

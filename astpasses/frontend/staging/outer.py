@@ -38,6 +38,7 @@ def _adopted(here: Session, value: StagedArray | Number, key: tuple) -> StagedAr
     here.know_symbols(value.type)
     here.captures[key] = value, param
     if isinstance(value, Number):
+        here.origins[param] = key
         return Number(here, param, value.kind)
     made = StagedArray(Box(here, param, origin=value))
     made.box.region = here.regions[0]

@@ -40,6 +40,7 @@ from ..values.sources import SEQUENCES, NumberSource, ObjectSource, room_of
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
 from .decisions import Decisions
+from .demand import asked_outside
 from .literals import lift
 from .outputs import Collector
 from .python_names import in_python_words
@@ -295,12 +296,8 @@ class _Staging:
         for source in found:
             self.decisions.constant.add(source.place.key())
             problem = str(error).partition("\n")[0]
-            log.info(
-                "%s is taken as it is, %r, and the program is translated for each value: %s",
-                source,
-                source.read(),
-                problem,
-            )
+            told = "%s is taken as it is, %r, and the program is translated for each value: %s"
+            log.info(told, source, source.read(), problem)
         return bool(found)
 
     def pin(self, need: NeedConcrete) -> BaseException:
@@ -308,9 +305,13 @@ class _Staging:
         arguments = {root[1] for root in need.roots if root[0] == "argument"}
         captured = {root[1] for root in need.roots if root[0] == "captured"}
         loops = {root[1] for root in need.roots if root[0] == "loop"} - set(self.decisions.unrolled)
+        outer = [self.here.captures[root][0] for root in need.roots if root[0] == "outer"]
+        outer += [self.leaves[k] for k in arguments if isinstance(self.leaves[k], Number)]
+        if outer and (asked := asked_outside(need, outer)):
+            return asked
         known = all(isinstance(self.leaves[k], (int, float, complex)) for k in arguments)
         known = known and (need.most is None or all(self.leaves[k] <= need.most for k in arguments))
-        hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
+        hopeless = any(root[0] in ("array", "size", "carry", "outer") for root in need.roots) or not known
         if self.here.gathers_few and not self.decisions.plain_lists and (hopeless or ("list",) in need.roots):
             self.decisions.plain_lists = True
             self.decisions.rolled.clear()
@@ -332,12 +333,9 @@ class _Staging:
             if source.place.key() in captured:
                 self.decisions.constant.add(source.place.key())
                 log.info("%s: %s is pinned to %r: %s is needed", need.span, source, source.read(), need.why)
-        if len(self.decisions.pinned) > 8:
-            log.warning(
-                "%s: %d arguments are pinned to their values; each new value is staged anew",
-                need.span,
-                len(self.decisions.pinned),
-            )
+        if (count := len(self.decisions.pinned)) > 8:
+            told = "%s: %d arguments are pinned to their values; each new value is staged anew"
+            log.warning(told, need.span, count)
         for site in loops:
             self.decisions.unrolled[site] = TrialOver(
                 f"what it computes is needed while translating, as {need.why}",
