@@ -109,6 +109,18 @@ def frequencies_of_some(x, limit):
     return np.abs(np.fft.fft(x[x > limit]))
 
 
+def pressures(p):
+    if np.any(p <= 0):
+        raise FloatingPointError(f"negative pressure in cell {np.argmax(p <= 0)}")
+    return np.sqrt(p)
+
+
+def largest_where_there_are(x, wanted):
+    if wanted > 0:
+        return np.max(x) - np.min(x)
+    return np.median(x + 1) if wanted < -1 else -1.0
+
+
 _X = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
 _ONE = np.array([1.0, 9.0, 7.0])
 _NONE = np.array([])
@@ -148,4 +160,7 @@ CASES = [
     *((spread_of_some, picks) for picks in _PICKS),
     *((unwrapped_of_some, picks) for picks in _PICKS),
     *((frequencies_of_some, picks) for picks in _PICKS),
+    *((pressures, (x,)) for x in (_X, _NONE, _X - 2)),
+    *((largest_where_there_are, (_X, wanted)) for wanted in (1, 0, -2)),
+    *((largest_where_there_are, (_NONE, wanted)) for wanted in (1, 0)),
 ]

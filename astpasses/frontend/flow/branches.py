@@ -15,7 +15,7 @@ from metaphrase.core.ir import Atom, Literal
 from metaphrase.ops.compare import ne, not_
 from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import reshape
-from metaphrase.source import SourceError
+from metaphrase.source import OutOfBounds, ShapeError, SourceError
 
 from ..rewrite.plain import Undefined
 from ..staging.captured import guard_structure
@@ -121,6 +121,9 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
 def raised_here(here: Session, error: Exception) -> BranchRaised:
     """What Python raises on a path, `None.x` or `table["b"]`, is raised when the program takes that path; of
     shapes and types that never fit, and of faults of ours, we tell now."""
+    if isinstance(error, (ShapeError, OutOfBounds)) and error.code == "empty":  # so it is at a size of the run, too
+        kind = IndexError if isinstance(error, OutOfBounds) else ValueError
+        error = kind(error.message).with_traceback(error.__traceback__)
     if isinstance(error, (SourceError, RecursionError, MemoryError)):
         raise error
     if isinstance(error, (AttributeError, NameError, AssertionError)) and not is_users(error):
