@@ -166,7 +166,7 @@ cdef int fail(int status, Call* call, object raise_site, str name) except -1:
         error = <object>call.error
         Py_DECREF(error)                     # `error` holds it now
         call.error = NULL
-        if status < 0:
+        if status <= 0:                      # 0: a signal came when the program had done its last
             raise error
     if status == MP_NO_MEMORY:
         raise MemoryError(f"no memory for the arrays of {name}")

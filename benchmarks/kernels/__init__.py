@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 NAMES = (
+    "asian_option",
     "cholesky",
     "conv2d_bias",
     "convolved",
@@ -35,11 +36,13 @@ NAMES = (
     "mlp",
     "nbody",
     "nussinov",
+    "random_walk",
     "seidel_2d",
     "softmax_4d",
     "spmv",
     "symm",
     "syrk",
+    "trial_division",
 )
 
 

@@ -247,7 +247,33 @@ def syrk(alpha, beta, c, a):
     return jnp.where(lower, alpha * (a @ a.T) + beta * c, c)
 
 
-STATIC = {"mandelbrot": (4, 5, 6), "nbody": (3,)}
+def asian_option(normals, start, strike, rate, volatility, step):
+    paths, steps = normals.shape
+    growth = (rate - 0.5 * volatility**2) * step + volatility * jnp.sqrt(step) * normals
+    mean = start * jnp.exp(jnp.cumsum(growth, axis=1)).sum(axis=1) / steps
+    return jnp.exp(-rate * step * steps) * jnp.maximum(mean - strike, 0.0).sum() / paths
+
+
+def random_walk(turns):
+    angle = 2 * jnp.pi * turns
+    x, y = jnp.cumsum(jnp.cos(angle)), jnp.cumsum(jnp.sin(angle))
+    return jnp.array([jnp.sqrt(jnp.max(x * x + y * y)), x[-1], y[-1]])
+
+
+def trial_division(n):
+    """Numbers side by side, each until the last of them is done."""
+
+    def prime(p):
+        def divides(state):
+            q, found = state
+            return q + 1, found | (p % q == 0)
+
+        return ~lax.while_loop(lambda state: (state[0] ** 2 <= p) & ~state[1], divides, (2, False))[1]
+
+    return jax.vmap(prime)(jnp.arange(2, n)).sum()
+
+
+STATIC = {"mandelbrot": (4, 5, 6), "nbody": (3,), "trial_division": (0,)}
 
 
 def convolved(image, weights):
@@ -283,6 +309,7 @@ def metropolis(spins, where, chances, beta):
 FORMS = {
     name: [globals()[name]]
     for name in (
+        "asian_option",
         "cholesky",
         "conv2d_bias",
         "convolved",
@@ -300,11 +327,13 @@ FORMS = {
         "mlp",
         "nbody",
         "nussinov",
+        "random_walk",
         "seidel_2d",
         "softmax_4d",
         "spmv",
         "symm",
         "syrk",
+        "trial_division",
     )
 }
 FORMS["conv2d_bias"].append(conv2d_bias_sum)

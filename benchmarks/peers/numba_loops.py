@@ -306,3 +306,29 @@ def huber(residuals, width):
         else:
             total += 0.5 * r * r
     return np.array([total, far])
+
+
+def asian_option(normals, start, strike, rate, volatility, step):
+    paths, steps = normals.shape
+    total = 0.0
+    for i in prange(paths):
+        price, mean = start, 0.0
+        for j in range(steps):
+            price *= np.exp((rate - 0.5 * volatility**2) * step + volatility * np.sqrt(step) * normals[i, j])
+            mean += price / steps
+        total += max(mean - strike, 0.0)
+    return np.exp(-rate * step * steps) * total / paths
+
+
+def trial_division(n):
+    count = 0
+    for p in prange(2, n):
+        q, prime = 2, True
+        while q * q <= p:
+            if p % q == 0:
+                prime = False
+                break
+            q += 1
+        if prime:
+            count += 1
+    return count
