@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from kernels import KERNELS
 
 import metaphrase as mp
 from metaphrase.runtime import threads
@@ -69,6 +70,15 @@ def sparse(starts, columns, values, x):
     return y
 
 
+def nearest(x, y, a, b):
+    least, where = np.inf, -1
+    for i in range(len(x)):
+        d = (x[i] - a) ** 2 + (y[i] - b) ** 2
+        if d < least:
+            least, where = d, i
+    return where, least
+
+
 def kepler(mean, e):
     angle = mean
     while abs(angle - e * np.sin(angle) - mean) > 1e-12:
@@ -93,6 +103,11 @@ ROWS: dict[str, tuple[Callable, tuple[Any, ...]]] = {
         sparse,
         (STARTS, rng.integers(0, 50_000, 400_000), rng.random(400_000), rng.random(50_000)),
     ),
+    "nearest of 1,000,000 points, loop": (nearest, (rng.random(1_000_000), rng.random(1_000_000), 0.3, 0.6)),
+    **{
+        f"{name.replace('_', ' ')}, loops": (KERNELS[name].function, KERNELS[name].arguments(KERNELS[name].large))
+        for name in ("asian_option", "trial_division")
+    },
     "Kepler's equation, 100,000 lanes": (mp.vmap(kepler, in_axes=(0, None)), (rng.random(100_000) * 6, 0.7)),
 }
 ARRAYS = (chain, softmax, length, columns)  # NumPy runs them as they are
