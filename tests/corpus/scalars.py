@@ -192,7 +192,18 @@ def single_times_number(x):
     return np.dot(x, 2.0), np.inner(x, 2), np.kron(x, 2.0), np.vander(x), np.arange(x[0], 9.5)
 
 
+def powers_modulo(base, exponent, modulus):
+    return pow(base, exponent, modulus), pow(base, -3, 7), pow(base, exponent, mod=-7)
+
+
 CASES = [
+    (powers_modulo, (5, 117, 19)),
+    (powers_modulo, (-4, 3, 9)),
+    (powers_modulo, (123456789, 987654321, 1000000007)),
+    (powers_modulo, (3, -1, -10)),
+    (powers_modulo, (2, -1, 4)),
+    (powers_modulo, (2, 3, 0)),
+    (powers_modulo, (2, 0, 1)),
     (int_arithmetic, (17, 5)),
     (int_arithmetic, (-17, 5)),
     (float_arithmetic, (7.5, 2.0)),

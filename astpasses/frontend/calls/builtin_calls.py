@@ -112,16 +112,6 @@ def round_(x: Any, digits: Any = None) -> Any:
     return round(x) if digits is None else round(x, digits)
 
 
-@handles(pow)
-def pow_(x: Any, y: Any, modulus: Any = None) -> Any:
-    if modulus is None:
-        return operate("**", x, y)
-    given = [v for v in (x, y, modulus) if isinstance(v, (Number, int, float, complex, np.number))]
-    if any(np.dtype(getattr(v, "dtype", type(v))).kind not in "iub" for v in given):
-        raise TypeError("pow() 3rd argument not allowed unless all arguments are integers")
-    return x**y % modulus
-
-
 @handles(divmod)
 def divmod_(x: Any, y: Any) -> Any:
     return operate("//", x, y), operate("%", x, y)

@@ -40,6 +40,7 @@ FILES = {
     ("written_heaps", heapq): "heappush heappop heapreplace heappushpop heapify nsmallest nlargest",
     ("written_math", math): "prod dist remainder modf frexp ldexp ulp gcd lcm factorial comb perm isqrt",
     ("written_math", np): "gcd lcm",
+    ("written_math", builtins): "pow",
 }
 for (_file, _home), _names in FILES.items():
     for _name in _names.split():

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..operators.arithmetic import dtype_of, operand, resolve
+from ..operators.protocols import operate
 from ..values.staged_values import Number
-from .call import answers, call_value
+from .call import answers, call_value, handles
 
 
 def staged_as_written(function: Callable) -> Callable:
@@ -111,6 +112,25 @@ def isqrt(n):
     return root
 
 
+def power_modulo(base, exponent, modulus):
+    if modulus == 0:
+        raise ValueError("pow() 3rd argument cannot be 0")
+    factor = base % modulus
+    if exponent < 0:
+        common, rest, factor, other = factor, modulus, 1, 0
+        while rest != 0:
+            common, rest, factor, other = rest, common % rest, other, factor - common // rest * other
+        if abs(common) != 1:
+            raise ValueError("base is not invertible for the given modulus")
+        factor, exponent = factor * common % modulus, -exponent
+    total = 1 % modulus
+    while exponent > 0:
+        if exponent % 2 == 1:
+            total = total * factor % modulus
+        factor, exponent = factor * factor % modulus, exponent // 2
+    return total
+
+
 def prod(iterable, *, start=1):
     total = start
     for value in iterable:
@@ -132,7 +152,7 @@ def dist(p, q):
     return total
 
 
-def ieee_remainder(x, y):
+def remainder(x, y):
     x, y = float(x), float(y)
     if math.isnan(x) or math.isnan(y):
         return x + y
@@ -177,25 +197,19 @@ def ulp(x):
     return x - math.nextafter(x, -math.inf) if math.isinf(above) else above - x
 
 
-for _original, _written in {
-    math.prod: prod,
-    math.dist: dist,
-    math.remainder: ieee_remainder,
-    math.modf: modf,
-    math.frexp: frexp,
-    math.ldexp: ldexp,
-    math.ulp: ulp,
-}.items():
-    answers(_original)(staged_as_written(_written))  # type: ignore[arg-type]
-for _original, _written in {
-    math.gcd: gcd,
-    math.lcm: lcm,
-    math.factorial: factorial,
-    math.comb: comb,
-    math.perm: perm,
-    math.isqrt: isqrt,
-}.items():
-    answers(_original)(of_integers(_written))  # type: ignore[arg-type]
+@handles(pow)
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return operate("**", base, exp)
+    if any(np.dtype(getattr(v, "dtype", type(v))).kind not in "iub" for v in (base, exp, mod)):
+        raise TypeError("pow() 3rd argument not allowed unless all arguments are integers")
+    return of_integers(power_modulo)(base, exp, mod)
+
+
+for _written in (prod, dist, remainder, modf, frexp, ldexp, ulp):
+    answers(getattr(math, _written.__name__))(staged_as_written(_written))
+for _written in (gcd, lcm, factorial, comb, perm, isqrt):
+    answers(getattr(math, _written.__name__))(of_integers(_written))
 if hasattr(math, "sumprod"):
     answers(math.sumprod)(staged_as_written(sumprod))
 
