@@ -132,9 +132,14 @@ def _index_object(rule: Callable) -> Callable:
 def _line(piece: slice) -> Any:
     """The numbers that a slice in `np.r_` or `np.mgrid` stands for."""
     start, step = 0 if piece.start is None else piece.start, 1 if piece.step is None else piece.step
-    if isinstance(step, complex):
-        return call_value(np.linspace, (start, piece.stop), {"num": int(abs(step))})
+    if np.dtype(getattr(step, "dtype", type(step))).kind == "c":
+        return call_value(_spaced, (start, piece.stop, step), {})
     return call_value(np.arange, (start, piece.stop, step), {})
+
+
+def _spaced(start, stop, step):
+    count = int(abs(step))
+    return np.arange(count) * ((stop - start) / max(count - 1, 1)) + start
 
 
 def _joined(self: Any, key: Any) -> Any:
@@ -172,6 +177,8 @@ def _grid(self: Any, key: Any) -> Any:
     if isinstance(key, slice):
         return _line(key)
     lines = [_line(piece) for piece in key]
+    dtype = call_value(np.result_type, tuple(lines), {})
+    lines = [line.astype(dtype) for line in lines]
     made = call_value(np.meshgrid, tuple(lines), {"indexing": "ij", "sparse": self.sparse})
     return tuple(made) if self.sparse else call_value(np.stack, (list(made),), {})
 
