@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 
-from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
+from metaphrase.core.dims import Atom, Dim, DimLike, Sym, floordiv, product, substitute, symbols
 from metaphrase.core.scalars import CALLED, CHEAP, facts
 from metaphrase.late import dataclass
 from metaphrase.source import Span
@@ -239,6 +239,14 @@ def _summed(dim: DimLike, index: str, extent: DimLike) -> DimLike:
     total: DimLike = 0
     sums = {0: extent, 1: extent * (extent - 1) // 2, 2: extent * (extent - 1) * (2 * extent - 1) // 6}
     for monomial, coefficient in dim.terms:
+        blocks = [(item, whole) for item in monomial if (whole := _of_blocks(*item, index, extent)) is not None]
+        if len(blocks) == 1:
+            ((block, whole),) = blocks
+            beside = tuple(item for item in monomial if item is not block)
+            each: DimLike = Dim(((beside, 1),)) if beside else 1
+            if index not in symbols(each):
+                total = total + coefficient * each * whole
+                continue
         power = next((power for atom, power in monomial if atom.kind == "sym" and atom.name == index), 0)
         others = tuple(item for item in monomial if item[0].name != index)
         rest: DimLike = Dim(((others, 1),)) if others else 1
@@ -248,6 +256,18 @@ def _summed(dim: DimLike, index: str, extent: DimLike) -> DimLike:
             middle = substitute(Dim(((monomial, 1),)) if monomial else 1, {index: (extent - 1) // 2})
             total = total + coefficient * extent * middle
     return total
+
+
+def _of_blocks(atom: Atom, power: int, index: str, extent: DimLike) -> DimLike | None:
+    """What min(whole - size*index, size), the lengths of the blocks of a whole, come to together: the whole."""
+    if atom.kind != "min" or power != 1:
+        return None
+    for rest, size in (atom.operands, atom.operands[::-1]):
+        if isinstance(size, int):
+            whole = rest + size * Sym(index)
+            if index not in symbols(whole) and extent == floordiv(whole + size - 1, size):
+                return whole
+    return None
 
 
 __all__ = ["ONE_THREAD", "Costs", "Counted", "Place", "costs", "costs_by_place", "place_of"]

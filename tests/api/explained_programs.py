@@ -44,3 +44,13 @@ def swung(x, v, n):
         v = v - 0.01 * np.sin(x)
         x = x + 0.01 * v
     return x
+
+
+def priced(z, s0, k):
+    total = 0.0
+    for i in range(z.shape[0]):
+        s = s0
+        for t in range(z.shape[1]):
+            s *= np.exp(0.1 * z[i, t])
+        total += max(s - k, 0.0)
+    return total

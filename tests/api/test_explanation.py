@@ -29,6 +29,7 @@ CASES = {
     "halved": (programs.halved, ("f64[n]",)),
     "solved": (programs.solved, ("f64[n, m]", "f64[m, k]", "f64[k, k]")),
     "slope": (mp.grad(programs.period), ("f64", "f64")),
+    "priced": (programs.priced, ("f64[n, m]", "f64", "f64")),
     "lanes": (mp.vmap(programs.swung, in_axes=(0, 0, None)), ("f64[n]", "f64[n]", "i64")),
 }
 VOID = {"meta", "br", "input", "link", "img", "hr"}
@@ -135,6 +136,8 @@ def test_costs_are_at_the_lines_that_were_written(all_explained):
     assert told_of(solved, programs.solved, "print")["callbacks"] == "1"
     slope = told_of(all_explained["slope"], programs.period, "E -=")
     assert {"primal", "adjoint"} <= slope["roles"].keys() and "rounds_" in slope["operations"]
+    priced = told_of(all_explained["priced"], programs.priced, "np.exp")  # in blocks of paths, and of steps
+    assert (priced["functions"], priced["operations"]) == ("m*n", "2*m*n")
     lanes = all_explained["lanes"]
     assert told_of(lanes, programs.swung, "np.sin")["functions"] == "count*n"
     assert told_of(lanes, programs.swung, "x + 0.01")["functions"] == "0"
