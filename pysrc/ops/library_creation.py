@@ -17,7 +17,7 @@ from ..core.build import at_least, literal
 from ..core.dims import Dim, DimLike, dim_max, dim_min, floordiv, fresh_symbol
 from ..core.ir import Atom, Literal, Var
 from ..core.types import dtype_name, i64, is_integer
-from ..source import DTypeError, ShapeError, UnsupportedError
+from ..source import DTypeError, ShapeError
 from .arithmetic import add, div, max_, mul, sign, sub
 from .arrays import as_dim, iota
 from .compare import and_, eq, le, lt, ne, select
@@ -27,6 +27,7 @@ from .families import like
 from .indexing import gather, scatter
 from .library_reductions import all_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, ravel, stack
+from .limits import UnknownSize
 from .promotion import (
     Operand,
     Weak,
@@ -397,9 +398,11 @@ def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
 
 def tri_indices(n: Any, lower: bool, k: int = 0, m: Any = None) -> tuple:
     rows, columns = dim_of(n), dim_of(n if m is None else m)
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        raise UnsupportedError("indices of a triangle need a known size", code="size")
-    found = (np.tril_indices if lower else np.triu_indices)(rows, k, columns)
+    function = np.tril_indices if lower else np.triu_indices
+    for size in (rows, columns):
+        if not isinstance(size, int):
+            raise UnknownSize(function.__name__, size)
+    found = function(rows, k, columns)
     return tuple(lift(i) for i in found)
 
 

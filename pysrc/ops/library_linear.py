@@ -187,7 +187,7 @@ def qr(a: Operand, mode: str = "reduced") -> Any:
 
 def _known(dim: Any, what: str) -> int:
     if not isinstance(dim, int):
-        raise UnknownSize(what, dim)
+        raise UnknownSize(f"linalg.{what}", dim)
     return dim
 
 

@@ -34,9 +34,11 @@ class UnknownSize(UnsupportedError):
 
     def __init__(self, what: str, dim: Any):
         remedy = "call it with arrays of one shape"
-        if what == "lstsq":
+        if what == "linalg.lstsq":
             remedy = "solve the normal equations: np.linalg.solve(a.T @ a, a.T @ b)"
-        super().__init__(f"numpy.linalg.{what} needs known sizes, got {dim}", code="size", remedy=remedy)
+        elif what.endswith("indices"):
+            remedy = "where the run makes the number, use np.nonzero(np.tri(n) > 0)"
+        super().__init__(f"numpy.{what} needs known sizes, got {dim}", code="size", remedy=remedy)
         self.dim = dim
 
 

@@ -122,6 +122,13 @@ def ranges_of(a, b):
     return np.arange(a, b), np.arange(b, a, -2), np.arange(b)
 
 
+def cholesky_factor(numbers, n):
+    lower = np.zeros((n, n))
+    lower[np.tril_indices(n)] = numbers
+    above = np.triu_indices(n, 1, n + 1)
+    return lower @ lower.T, above[0] - above[1]
+
+
 def grids_of_so_many(n, x):
     rows, columns = np.ogrid[-1.0 : x : n * 1j, 0:2]
     return np.mgrid[0:x:2j, 0:n], rows, columns, np.r_[x : 1 : n * 1j, 5], np.mgrid[n : 1 : complex(0, n)]
@@ -131,6 +138,8 @@ _M = np.arange(12.0).reshape(3, 4)
 _S = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
 _X = np.array([1.0, 2.0, 3.0, 4.0])
 CASES = [
+    (cholesky_factor, (np.array([1.5, -0.5, 2.0, 0.25, 1.0, 0.75]), 3)),
+    (cholesky_factor, (np.array([1.5]), 1)),
     (grids_of_so_many, (3, 1.5)),
     (grids_of_so_many, (1, 1.5)),
     (grids_of_so_many, (0, 2.5)),
