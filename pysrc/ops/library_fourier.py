@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..core.build import known_facts
-from ..core.dims import DimLike, floordiv
+from ..core.dims import DimLike, dim_min, floordiv
 from ..core.ir import Atom
 from ..core.types import i64, is_half
-from ..source import UnsupportedError
 from . import fourier
 from .arithmetic import div, mul, sub
 from .arrays import iota
@@ -47,18 +46,12 @@ def _fitted(x: Atom, n: Any, axis: int) -> Atom:
     have, wanted = x.type.dims[axis], dim_of(n)
     if have == wanted:
         return x
-    if not isinstance(have, int) or not isinstance(wanted, int):
-        raise UnsupportedError(
-            f"a transform of {wanted} elements of {have} needs known sizes",
-            remedy="cut or pad the array first",
-            code="size",
-        )
-    if wanted < 1:
+    if isinstance(wanted, int) and wanted < 1:
         raise ValueError(f"Invalid number of FFT data points ({wanted}) specified.")
-    if wanted < have:
-        return part(x, axis, 0, wanted)
-    zeros = tuple(wanted - have if k == axis else d for k, d in enumerate(x.type.dims))
-    return concatenate([x, broadcast_to(to_dtype(0, x.type.dtype), zeros)], axis)
+    kept = dim_min(have, wanted)
+    zeros = tuple(wanted - kept if k == axis else d for k, d in enumerate(x.type.dims))
+    x = x if kept == have else part(x, axis, 0, kept)
+    return x if kept == wanted else concatenate([x, broadcast_to(to_dtype(0, x.type.dtype), zeros)], axis)
 
 
 def _scaled(x: Atom, size: DimLike, norm: str | None, inverse: bool, dtype: np.dtype) -> Atom:

@@ -156,11 +156,27 @@ def larger_of(n, x):
     return w * n, np.zeros(n) + w.sum()
 
 
+def convolved_by_transforms(a, b):
+    n = len(a) + len(b) - 1
+    room = 1
+    while room < n:
+        room *= 2
+    return np.fft.irfft(np.fft.rfft(a, room) * np.fft.rfft(b, room), room)[:n]
+
+
+def transforms_of_so_many(x, n):
+    return np.fft.ifft(x, n), np.abs(np.fft.fft2(x, (n, 3))), np.fft.irfft(x, n, axis=0)
+
+
 _EDGES = np.array([[0, 1], [1, 2], [0, 2], [2, 3], [3, 4], [1, 4]])
 _SQUARE = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 3.0], [0.0, 3.0]])
 _POLYGON = np.array([[1.0, -1.0], [4.0, 1.0], [2.0, 4.0], [-1.0, 2.0]])
 _LINE = np.array([0.5, -1.0, 2.0, -0.25, 1.5, 3.0, -2.0])
 CASES = [
+    (convolved_by_transforms, (np.cos(np.arange(12.0) ** 2), np.array([1.0, -2.0, 0.5]))),
+    (convolved_by_transforms, (np.array([1.5]), np.array([2.0]))),
+    (transforms_of_so_many, (np.cos(np.arange(12.0) ** 2).reshape(4, 3), 5)),
+    (transforms_of_so_many, (np.cos(np.arange(12.0) ** 2).reshape(4, 3), 2)),
     (kruskal, (5, _EDGES, np.array([0.5, 0.25, 0.125, 2.0, 0.75, 1.5]))),
     (counted_down, (3, _LINE)),
     (larger_of, (3, 1.0)),
