@@ -399,9 +399,8 @@ def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
 def tri_indices(n: Any, lower: bool, k: int = 0, m: Any = None) -> tuple:
     rows, columns = dim_of(n), dim_of(n if m is None else m)
     function = np.tril_indices if lower else np.triu_indices
-    for size in (rows, columns):
-        if not isinstance(size, int):
-            raise UnknownSize(function.__name__, size)
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        raise UnknownSize(function.__name__, columns if isinstance(rows, int) else rows)
     found = function(rows, k, columns)
     return tuple(lift(i) for i in found)
 
