@@ -27,8 +27,9 @@ from .families import like
 from .indexing import gather, scatter
 from .library_reductions import all_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, ravel, stack
-from .limits import UnknownSize
+from .limits import INDICES_OF_THE_RUN, UnknownSize
 from .promotion import (
+    NeedsValue,
     Operand,
     Weak,
     axis_of,
@@ -396,11 +397,20 @@ def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
     return ufunc(np.power, expand_dims(base, 1), expand_dims(powers, 0))
 
 
+def _side(value: Any, name: str) -> int:
+    """The side of a matrix of which the triangle's indices are wanted."""
+    number = value.atom if isinstance(value, Weak) else value
+    size = known_size(value)
+    if isinstance(size, int):
+        return size
+    if size is None and isinstance(number, Var) and is_integer(number.type.dtype):
+        raise NeedsValue(number, "the side of a triangle", INDICES_OF_THE_RUN)
+    raise UnknownSize(name, dim_of(value) if size is None else size)
+
+
 def tri_indices(n: Any, lower: bool, k: int = 0, m: Any = None) -> tuple:
-    rows, columns = dim_of(n), dim_of(n if m is None else m)
     function = np.tril_indices if lower else np.triu_indices
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        raise UnknownSize(function.__name__, columns if isinstance(rows, int) else rows)
+    rows, columns = (_side(value, function.__name__) for value in (n, n if m is None else m))
     found = function(rows, k, columns)
     return tuple(lift(i) for i in found)
 

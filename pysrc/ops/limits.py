@@ -26,6 +26,7 @@ from .effects import check
 from .promotion import count_of, known_size, scalar_dim, to_dtype
 
 LIMIT = float(2**63 - 2**13)  # numbers are compared with it as floats: it keeps clear of their rounding
+INDICES_OF_THE_RUN = "where the run makes the number, use np.nonzero(np.tri(n) > 0)"
 _ADDRESSES = 2**47  # bytes, of which a process has no more
 
 
@@ -37,7 +38,7 @@ class UnknownSize(UnsupportedError):
         if what == "linalg.lstsq":
             remedy = "solve the normal equations: np.linalg.solve(a.T @ a, a.T @ b)"
         elif what.endswith("indices"):
-            remedy = "where the run makes the number, use np.nonzero(np.tri(n) > 0)"
+            remedy = INDICES_OF_THE_RUN
         super().__init__(f"numpy.{what} needs known sizes, got {dim}", code="size", remedy=remedy)
         self.dim = dim
 

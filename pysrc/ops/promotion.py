@@ -387,8 +387,8 @@ def shape_of(shape: Any) -> tuple[DimLike, ...]:
 class NeedsValue(DTypeError):
     """A program can't be had without the value of `atom`, an integer; the front end may get it."""
 
-    def __init__(self, atom: Atom, what: str):
-        super().__init__(f"{what} must be known, got {atom!r}", code="axis")
+    def __init__(self, atom: Atom, what: str, remedy: str = ""):
+        super().__init__(f"{what} must be known, got {atom!r}", code="axis", remedy=remedy)
         self.atom, self.what = atom, what
 
 

@@ -129,6 +129,10 @@ def cholesky_factor(numbers, n):
     return lower @ lower.T, above[0] - above[1]
 
 
+def corner_of(m, n):
+    return m[np.tril_indices(n)].sum(), m[np.triu_indices(n, 1)]
+
+
 def grids_of_so_many(n, x):
     rows, columns = np.ogrid[-1.0 : x : n * 1j, 0:2]
     return np.mgrid[0:x:2j, 0:n], rows, columns, np.r_[x : 1 : n * 1j, 5], np.mgrid[n : 1 : complex(0, n)]
@@ -138,6 +142,8 @@ _M = np.arange(12.0).reshape(3, 4)
 _S = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
 _X = np.array([1.0, 2.0, 3.0, 4.0])
 CASES = [
+    (corner_of, (_M, 3)),
+    (corner_of, (_M, 0)),
     (cholesky_factor, (np.array([1.5, -0.5, 2.0, 0.25, 1.0, 0.75]), 3)),
     (cholesky_factor, (np.array([1.5]), 1)),
     (grids_of_so_many, (3, 1.5)),

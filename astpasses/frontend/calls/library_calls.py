@@ -199,7 +199,7 @@ def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: 
     except NeedsValue as need:
         from ..staging.demand import need_concrete
 
-        need_concrete(Number(here, need.atom, int), need.what, int, _REMEDIES["axis"])
+        need_concrete(Number(here, need.atom, int), need.what, int, need.remedy or _REMEDIES["axis"])
         raise
     except SourceError as error:
         if error.span is None:
