@@ -160,12 +160,9 @@ def _joined(self: Any, key: Any) -> Any:
         if ndmin > rank:
             made = made.reshape((*(1,) * (ndmin - rank), *made.shape))
             if not is_number and one_dim != -1:
-                order = list(range(ndmin))
+                rest, own = range(ndmin - rank), range(ndmin - rank, ndmin)
                 place = one_dim + ndmin if one_dim < 0 else one_dim
-                own = order[ndmin - rank :]
-                rest = order[: ndmin - rank]
-                order = [*rest[:place], *own, *rest[place:]]
-                made = np.transpose(made, order)
+                made = np.transpose(made, [*rest[:place], *own, *rest[place:]])
         parts.append((made, entry if is_number else made))
     kinds = [raw for _, raw in parts]
     dtype = call_value(np.result_type, tuple(kinds), {})
