@@ -80,13 +80,19 @@ SETTINGS = {
             "`wait` for native code, or compile it in the `background` while the generated NumPy source runs",
         ),
         Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
-        Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
+        Setting(
+            "fastmath",
+            False,
+            _boolean,
+            "thread",
+            "let the C compiler reorder and assume no NaN or Inf, and threads add up in parts what loops carry",
+        ),
         Setting(
             "contract",
             True,
             _boolean,
             "thread",
-            "let a * b + c have one rounding; on a GPU, let the sums that loops carry be cut into parts",
+            "let a * b + c have one rounding; on a GPU, let sums of floats that loops carry be cut into parts",
         ),
         Setting(
             "bounds",
