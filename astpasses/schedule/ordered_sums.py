@@ -146,6 +146,8 @@ class _Sums:
         monoid, values = (stmt.monoid, [stmt.value]) if stmt.monoid else self.added(stmt.value)
         if monoid not in _MONOIDS.values() or self.monoid not in ("", monoid):
             raise _Differs
+        if decided and monoid == "prod" and self.total.dtype.kind == "c":  # infinity times 1 + 0j is not infinity
+            raise _Differs
         self.monoid = monoid
         rows: list[Stmt] = []
         for value in values:

@@ -78,6 +78,14 @@ def of_complex_numbers(x):
     return z.real, z.imag
 
 
+def a_product_of_complex_numbers(x):
+    z = complex(np.inf, 1.0)
+    for i in range(len(x)):
+        if np.sin(x[i]) > 0:
+            z = z * np.exp(1j * x[i])
+    return z.real, z.imag
+
+
 def in_single_precision(x):
     y = x.astype(np.float32)
     s = np.float32(0)
@@ -133,7 +141,7 @@ PARTED = {
         an_array_beside,
     )
 } | {name: DIVIDED[name] for name in ("integral", "statistics", "sums_in_rounds")}
-WHOLE = {"read_between": read_between} | ORDERED
+WHOLE = {"read_between": read_between, "a_product_of_complex_numbers": a_product_of_complex_numbers} | ORDERED
 
 
 def program(function, x, target=SMALL):

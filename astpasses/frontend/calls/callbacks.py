@@ -173,10 +173,10 @@ def _grid(self: Any, key: Any) -> Any:
     """`np.mgrid[...]`, `np.ogrid[...]` with staged bounds."""
     if isinstance(key, slice):
         return _line(key)
-    lines = [_line(piece) for piece in key]
-    dtype = call_value(np.result_type, tuple(lines), {})
-    lines = [line.astype(dtype) for line in lines]
-    made = call_value(np.meshgrid, tuple(lines), {"indexing": "ij", "sparse": self.sparse})
+    lines = tuple(map(_line, key))
+    dtype = call_value(np.result_type, lines, {})
+    axes = tuple(line.astype(dtype) for line in lines)
+    made = call_value(np.meshgrid, axes, {"indexing": "ij", "sparse": self.sparse})
     return tuple(made) if self.sparse else call_value(np.stack, (list(made),), {})
 
 

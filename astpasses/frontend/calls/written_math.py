@@ -22,22 +22,13 @@ from .call import answers, call_value, handles
 
 def staged_as_written(function: Callable) -> Callable:
     """A handler that stages what we wrote as it stages what users write."""
-
-    @functools.wraps(function)
-    def handler(*args: Any, **keywords: Any) -> Any:
-        return call_value(function, args, keywords)
-
-    return handler
+    return functools.wraps(function)(lambda *args, **keywords: call_value(function, args, keywords))
 
 
 def of_integers(function: Callable) -> Callable:
     """The same, for a function that takes no floats, and computes with Python's ints."""
-
-    @functools.wraps(function)
-    def checked(*args: Any, **keywords: Any) -> Any:
-        return call_value(function, tuple(map(_whole, args)), {k: _whole(v) for k, v in keywords.items()})
-
-    return checked
+    whole = lambda given: {name: _whole(value) for name, value in given.items()}
+    return functools.wraps(function)(lambda *a, **k: call_value(function, tuple(map(_whole, a)), whole(k)))
 
 
 def _whole(value: Any) -> Any:
