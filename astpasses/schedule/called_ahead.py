@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, symbols
+from metaphrase.core.dims import Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CALLED, facts
 
+from .blocks import Blocks
 from .fold import MAX_NODES
 from .interchange import middle_of
 from .lifetimes import Lifetimes, keys_read, keys_written, read_before_given
@@ -44,7 +45,7 @@ from .nest import (
     subexpressions,
     walk,
 )
-from .rewrite import map_expression, map_statement, rename_statement
+from .rewrite import map_expression, map_statement
 from .target import Target
 
 
@@ -108,30 +109,21 @@ class _Ahead:
         rounds = self.facts.upper(loop.extent, self.fn.sizes)
         if not calls or isinstance(rounds, int) and rounds < self.target.vector_from:
             return []
-        fresh, most = self.fn.names.fresh, self.target.called_together
-        whole = isinstance(rounds, int) and rounds <= most
-        held: DimLike = rounds if whole and rounds is not None else most
-        block, within = (None, loop.index) if whole else (fresh("block"), fresh(loop.index))
-        first: DimLike = 0 if block is None else most * Sym(block)
-        count = loop.extent if block is None else dim_min(loop.extent - first, most)
+        here, fresh = Blocks(loop, self.target.called_together, rounds, self.fn.names), self.fn.names.fresh
         ahead = fresh(loop.index)
-        rows = {e: Buf(fresh("row"), e.dtype, (held,)) for e in calls}
-        stores = tuple(
-            rename_statement(Store(rows[e], (Sym(ahead),), value, None, loop.span), {loop.index: first + Sym(ahead)})
-            for e, value in calls.items()
-        )
+        rows = {e: Buf(fresh("row"), e.dtype, (here.held,)) for e in calls}
+        stores = (Store(rows[e], (Sym(ahead),), value, None, loop.span) for e, value in calls.items())
 
         def called(e: E) -> E | None:
-            return Load(rows[e], (Sym(within),)) if e in rows else None
+            return Load(rows[e], (Sym(here.within),)) if e in rows else None
 
-        here = {} if block is None else {loop.index: first + Sym(within)}
         left = [map_statement(s, lambda e: map_expression(e, called), lambda *place: place) for s in loop.body]
-        rest = tuple(rename_statement(s, here) for s in one.needed(left))
-        made: list[Stmt] = [
-            For(ahead, count, stores, "par", loop.span),
-            replace(loop, index=within, extent=count, body=rest),
-        ]
-        return made if block is None else [For(block, floordiv(loop.extent + most - 1, most), tuple(made), "seq")]
+        return here.around(
+            [
+                For(ahead, here.count, tuple(here.iteration(s, ahead) for s in stores), "par", loop.span),
+                replace(loop, index=here.within, extent=here.count, body=tuple(map(here.iteration, one.needed(left)))),
+            ]
+        )
 
 
 class _Waits(Exception):

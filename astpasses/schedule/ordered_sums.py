@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv
+from metaphrase.core.dims import Sym, dim_min
 from metaphrase.core.scalars import MONOIDS
 
+from .blocks import Blocks
 from .lifetimes import keys_read, keys_written, read_before_given
 from .names import Names
 from .nest import Buf, E, For, If, Load, Map, Op, Stmt, Store, constant, local, walk
-from .rewrite import rename_statement
 
 _MONOIDS = {MONOIDS[name].combine: name for name in ("sum", "prod")}
 
@@ -67,11 +67,11 @@ def in_order(loop: For, names: Names, most: int) -> InOrder | None:
     written = {key for s in inside for key in keys_written(s) if isinstance(key, str)}
     carried = read_before_given(loop.body, frozenset([loop.index]))[0] & written & bufs.keys()
     totals = [bufs[name] for name in sorted(carried) if bufs[name].dtype.kind in "fc"]
-    here = _Place(loop, names, most)
+    here = Blocks(loop, most, loop.extent, names)
     body = loop.body
     kept: list[_Term] = []
     for total in totals:
-        sums = _Sums(total, here)
+        sums = _Sums(total, here, names)
         try:
             body = sums.block(body, False)
         except _Differs:
@@ -80,49 +80,22 @@ def in_order(loop: For, names: Names, most: int) -> InOrder | None:
     if not kept:
         return None
     begins = tuple(Store(t.own, (), t.nothing()) for t in kept if t.own is not None)
-    ends = tuple(Store(t.terms, here.index, Load(t.own)) for t in kept if t.own is not None)
-    noting = replace(loop, index=here.within, extent=here.count, body=here.put((*begins, *body, *ends)))
+    ends = tuple(Store(t.terms, (Sym(here.within),), Load(t.own)) for t in kept if t.own is not None)
+    inner = tuple(map(here.iteration, (*begins, *body, *ends)))
+    noting = replace(loop, index=here.within, extent=here.count, body=inner)
     again = names.fresh(loop.index)
     adding = tuple(
         Store(t.total, (), Op(MONOIDS[t.monoid].combine, (Load(t.total), Load(t.terms, (Sym(again),))), t.total.dtype))
         for t in kept
     )
-    rows: list[Stmt] = [noting, For(again, here.count, adding, "seq", loop.span)]
-    if here.block is not None:
-        rows = [For(here.block, floordiv(loop.extent + most - 1, most), tuple(rows), "seq", loop.span)]
-    return InOrder(rows, noting)
-
-
-class _Place:
-    """Where an iteration is among those of its block, and of the loop."""
-
-    def __init__(self, loop: For, names: Names, most: int):
-        self.loop, self.fresh, self.of_a_block = loop, names.fresh, most
-        known = isinstance(loop.extent, int) and loop.extent <= most
-        self.block = None if known else names.fresh("block")
-        self.within = loop.index if known else names.fresh(loop.index)
-        self.most: DimLike = loop.extent if known else dim_min(loop.extent, most)
-        self.count: DimLike = loop.extent
-        if self.block is not None:
-            self.count = dim_min(loop.extent - most * Sym(self.block), most)
-
-    @property
-    def index(self) -> Map:
-        return (Sym(self.within),)
-
-    def put(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """Statements of the loop as those of an iteration of a block."""
-        if self.block is None:
-            return body
-        place: DimLike = self.of_a_block * Sym(self.block) + Sym(self.within)
-        return tuple(rename_statement(s, {self.loop.index: place}) for s in body)
+    return InOrder(here.around([noting, For(again, here.count, adding, "seq", loop.span)]), noting)
 
 
 class _Sums:
     """The statements of a loop that add to one variable, or multiply it."""
 
-    def __init__(self, total: Buf, here: _Place):
-        self.total, self.here, self.monoid = total, here, ""
+    def __init__(self, total: Buf, here: Blocks, names: Names):
+        self.total, self.here, self.fresh, self.monoid = total, here, names.fresh, ""
         self.terms: list[_Term] = []
 
     def block(self, block: tuple[Stmt, ...], decided: bool) -> tuple[Stmt, ...]:
@@ -154,15 +127,15 @@ class _Sums:
             if self.total.name in keys_read(Store(self.total, (), value)):
                 raise _Differs
             term = self.term(decided)
-            place: tuple[Buf, Map] = (term.terms, self.here.index) if term.own is None else (term.own, ())
+            place: tuple[Buf, Map] = (term.terms, (Sym(self.here.within),)) if term.own is None else (term.own, ())
             rows.append(Store(*place, value, None, stmt.span))
         return rows
 
     def term(self, decided: bool) -> _Term:
         dtype: np.dtype = self.total.dtype
-        fresh = self.here.fresh
-        terms = Buf(fresh(f"{self.total.name}_terms"), dtype, (self.here.most,))
-        own = local(fresh(f"{self.total.name}_term"), dtype) if decided else None
+        held = dim_min(self.here.loop.extent, self.here.held)
+        terms = Buf(self.fresh(f"{self.total.name}_terms"), dtype, (held,))
+        own = local(self.fresh(f"{self.total.name}_term"), dtype) if decided else None
         self.terms.append(_Term(self.total, self.monoid, terms, own))
         return self.terms[-1]
 
