@@ -41,6 +41,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": LATER | {"source", "exceptions", "effects", "digests", "_version", "core.types", "core.dims", "runtime"},
     "astpasses": BASE | {"core", "ops"},
     **{f"astpasses.{room}": BASE | {"core", "ops", f"astpasses.{room}"} for room in PASSES},
+    "astpasses.frontend": BASE | {"core", "ops", "astpasses.frontend", "astpasses.library"},
+    "astpasses.library": {"astpasses.library"},
     # Python to Python: what a stager is, it does not know.
     "astpasses.frontend.rewrite": LATER | {"source", "astpasses.frontend.rewrite"},
     # The loop-nest tree is the language between the two, as core is before it: data that imports no pass.

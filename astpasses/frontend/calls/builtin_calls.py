@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.lists import reduced
 from metaphrase.core.dims import dim_min
 from metaphrase.ops.complex_numbers import complex_ as of_parts
 
@@ -37,7 +38,6 @@ from .gathered_calls import total as gathered_total
 from .outside import refuse_unsteady, unsteady
 from .sorting import ordered
 from .text import Text
-from .written_lists import reduced
 
 
 def python_scalar(value: Any) -> Any:

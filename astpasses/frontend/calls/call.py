@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.lists import number_of, place_of
 from metaphrase.core.array_classes import refuse_foreign
 from metaphrase.core.attached import rule_of
 from metaphrase.core.foreign import PROGRAMS, Filed
@@ -42,7 +43,6 @@ from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
-from .written_lists import number_of, place_of
 
 nested: Any = module("metaphrase.astpasses.frontend.calls.nested")
 TABLE = Filed()  # handlers by the functions that they answer
@@ -334,7 +334,7 @@ def answering(function: Any, value: Any) -> types.FunctionType | None:
 
 def is_native(module: str) -> bool:
     """Whether a module's functions run as they are; the functions of NumPy that we wrote are staged."""
-    if module.startswith("metaphrase.astpasses.frontend.calls.written"):
+    if module.startswith(("metaphrase.astpasses.library", "metaphrase.astpasses.frontend.calls.written")):
         return False
     return module.startswith(_NATIVE) or module.split(".")[0] in sys.stdlib_module_names - {"__main__"}
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.lists import best_by, order_by, require
 from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import Rows, all_known, columns, gathered, length
@@ -24,7 +25,6 @@ from ..operators.protocols import operate
 from ..staging.session import Session
 from ..values.staged_values import StagedArray
 from .call import call_value
-from .written_lists import best_by, order_by, require
 
 
 def is_one_column(here: Session, items: list) -> bool:

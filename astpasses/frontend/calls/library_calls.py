@@ -164,8 +164,9 @@ def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
     sums = getattr(function, "__name__", "") == "at"
     rounds = sums and target.dtype.kind in "iub" and result_type(_operand(here, args[1])).kind in "fc"
     if sums and (rounds or not _index_arrays(args[0])):
+        from metaphrase.astpasses.library.arrays import update_at
+
         from .call import call_value
-        from .written import update_at
 
         return call_value(update_at, (function.__self__, target, *args), keywords)
     new = run_rule(here, UPDATES[function], (target, *args), keywords, True)

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.arrays import update_at
+
 from ..staging.session import session
 from ..values.staged_values import Staged, StagedArray
 from .call import call_value
 from .numpy_shapes import as_array
-from .written import update_at
 
 _SAFE = (None, "promise_in_bounds")
 _MODES = (*_SAFE, "clip", "wrap", "fill", "drop")

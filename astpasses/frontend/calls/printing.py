@@ -12,13 +12,13 @@ import string
 import sys
 from typing import Any
 
+from metaphrase.astpasses.library.lists import print_items
 from metaphrase.ops.effects import print_
 
 from ..flow.gathering import length
 from ..staging.session import Session, session
 from .call import call_value, handles
 from .text import Listing, Text, escaped, joined, shown, string_of
-from .written_lists import print_items
 
 
 @handles(print)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library import samples as written
 from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import columns, gathered, is_gathered
@@ -21,7 +22,6 @@ from ..flow.generators import Lazy
 from ..operators.arithmetic import WEAK, weak_type
 from ..staging.session import Session, session
 from ..values.staged_values import StagedArray
-from . import written_statistics as written
 from .call import call_value, handles, has_staged
 from .creation import array_from
 

@@ -1,6 +1,6 @@
 """The functions of SciPy that are programs, on staged values; imported when a program calls one.
 
-In: the arguments of the call, as SciPy takes them. Out: what the program of `written_scipy` of the same name
+In: the arguments of the call, as SciPy takes them. Out: what the program of `library.scipy_linalg` of the same name
 gives. A parameter that the program lacks must be left as it is, unless it says only how to compute. What
 solves equations is in libraries of ours that are named in `core/foreign.py`.
 
@@ -15,13 +15,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from metaphrase.astpasses.library import scipy_linalg
 from metaphrase.core.foreign import Foreign
 from metaphrase.source import UnsupportedError
 
 from ..staging.demand import need_concrete
 from ..staging.session import session
 from ..values.staged_values import Number
-from . import written_scipy
 from .call import TABLE, call_value, handles, has_staged
 
 NAMES = """solve solve_triangular inv det lstsq pinv cholesky cho_factor cho_solve svd svdvals eigh eigvalsh
@@ -30,7 +30,7 @@ _HOW = ("overwrite_a", "overwrite_b", "overwrite_c", "lapack_driver", "driver")
 _OTHER_RESULTS = ("gelsy",)  # a driver that gives no singular values
 
 
-@handles(written_scipy.refuse)
+@handles(scipy_linalg.refuse)
 def refuse_what(what: str) -> None:
     raise UnsupportedError(
         f"{what} has no translation",
@@ -67,4 +67,4 @@ def _handler(function: Any, program: types.FunctionType) -> Callable:
 
 for _name in NAMES:
     if (_function := Foreign("scipy.linalg", _name).imported()) is not None:
-        TABLE[_function] = _handler(_function, getattr(written_scipy, _name))
+        TABLE[_function] = _handler(_function, getattr(scipy_linalg, _name))

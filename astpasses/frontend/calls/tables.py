@@ -37,7 +37,7 @@ FILES = {
     ("warning_calls", warnings): "catch_warnings warn",
     ("written", bisect): "bisect bisect_left",
     ("written", np): "place putmask ix_ union1d intersect1d setdiff1d setxor1d delete insert repeat",
-    ("written_heaps", heapq): "heappush heappop heapreplace heappushpop heapify nsmallest nlargest",
+    ("written", heapq): "heappush heappop heapreplace heappushpop heapify nsmallest nlargest",
     ("written_math", math): "prod dist remainder modf frexp ldexp ulp gcd lcm factorial comb perm isqrt",
     ("written_math", np): "gcd lcm",
     ("written_math", builtins): "pow",

@@ -1,139 +1,48 @@
-"""Functions of NumPy written in plain NumPy and Python: they are staged as a user's own functions are.
+"""Calls of functions that are programs of the library (`astpasses/library`): which program each is.
 
-In: the arguments of the call. Out: what NumPy gives; stores go into the arrays that were given.
+In: the arguments of the call. Out: its result, as if the user had written the program.
 
-    np.maximum.at(x, k, v)   is   update_at(np.maximum, x, k, v): a loop over the places, in order
+    np.union1d(x, y)   is   library.arrays.union1d(x, y)
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+import functools
 from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library import PROGRAMS, arrays, heaps
+
+from ..flow.gathering import is_gathered
+from ..flow.stacks import become_stack, is_stack
+from ..staging.journal import noticed
+from ..staging.session import session
 from ..values.staged_values import Number, StagedArray
 from .call import answers, call_value, handles, has_staged
 from .library_calls import call_library
 
-
-def stands_for(*functions: Any) -> Callable:
-    """Say which function of NumPy this one is."""
-
-    def register(program: Callable) -> Callable:
-        handles(*functions)(lambda *args, **keywords: call_value(program, args, keywords))
-        return program
-
-    return register
+for _function, _program in PROGRAMS.items():
+    handles(_function)(lambda *args, program=_program, **keywords: call_value(program, args, keywords))
+for _function, _side in ((bisect.bisect_left, "left"), (bisect.bisect, "right")):
+    _program = functools.partial(arrays.place_among, _side)
+    answers(_function)(lambda *args, program=_program, **keywords: call_value(program, args, keywords))
 
 
-# --- stores ---
+def of_heap(function: Any, program: Any, heap: Any, *args: Any) -> Any:
+    """A heap that the run orders is held in buffers (`flow/stacks.py`)."""
+    here = session()
+    if type(heap) is not list or not (here.in_region() or is_gathered(heap) or has_staged((heap, args))):
+        with noticed(here.journal, (heap,)):
+            return function(heap, *args)
+    if not is_stack(heap):
+        become_stack(here, heap, None, "a heap puts its items in order")
+    return call_value(program, (heap, *args), {})
 
 
-def update_at(ufunc, target, indices, *operands):
-    """`ufunc.at(target, indices, ...)`: each place is updated as often as it is named."""
-    places = np.arange(target.size).reshape(target.shape)[indices]
-    flat, values = target.flat, [np.ravel(np.broadcast_to(v, np.shape(places))) for v in operands]
-    if (ufunc is np.add or ufunc is np.subtract) and (target.dtype.kind in "fc" or values[0].dtype.kind in "iub"):
-        ufunc.at(flat, np.ravel(places), values[0].astype(target.dtype))
-    else:  # each sum of an integer and a float is rounded
-        for number, place in enumerate(np.ravel(places)):
-            flat[place] = ufunc(flat[place], *[v[number] for v in values])
-
-
-@stands_for(np.place)
-def place(arr, mask, vals):
-    vals = np.ravel(vals)
-    mask = np.reshape(np.asarray(mask, dtype=bool), arr.shape)
-    if len(vals) > 0:
-        ranks = np.reshape(np.cumsum(mask) - 1, arr.shape)
-        arr[...] = np.where(mask, vals[ranks % len(vals)], arr)
-    elif np.any(mask):
-        raise ValueError("Cannot insert from an empty array!")
-
-
-@stands_for(np.putmask)
-def putmask(a, mask, values):
-    values = np.ravel(values)
-    mask = np.reshape(np.asarray(mask, dtype=bool), a.shape)
-    if len(values) > 0:
-        wanted = np.reshape(values[np.arange(a.size) % len(values)], a.shape)
-        a[...] = np.where(mask, wanted, a)
-
-
-# --- indices ---
-
-
-def spaced_places(start, stop, step, size):
-    """The indices that `start:stop:step` picks of `size`."""
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    low, high = (0, size) if step > 0 else (-1, size - 1)
-    if start is None:
-        start = 0 if step > 0 else size - 1
-    else:
-        start = min(max(start + size if start < 0 else start, low), high)
-    if stop is None:
-        stop = size if step > 0 else -1
-    else:
-        stop = min(max(stop + size if stop < 0 else stop, low), high)
-    count = (stop - start + step - (1 if step > 0 else -1)) // step
-    return start + step * np.arange(max(count, 0))
-
-
-@stands_for(np.ix_)
-def ix_(*args):
-    made = []
-    for k, values in enumerate(args):
-        values = np.asarray(values)
-        if values.ndim != 1:
-            raise ValueError("Cross index must be 1 dimensional")
-        if values.dtype == bool:
-            values = np.nonzero(values)[0]
-        made.append(values.reshape((1,) * k + (values.size,) + (1,) * (len(args) - 1 - k)))
-    return tuple(made)
-
-
-# --- sets ---
-
-
-@stands_for(np.union1d)
-def union1d(ar1, ar2):
-    return np.unique(np.concatenate([ar1, ar2], axis=None))
-
-
-@stands_for(np.intersect1d)
-def intersect1d(ar1, ar2, assume_unique=False):
-    first = np.ravel(ar1) if assume_unique else np.unique(ar1)
-    second = np.ravel(ar2)
-    common = first[np.isin(first, second)].astype(np.result_type(first, second))
-    return np.sort(common) if assume_unique else common
-
-
-@stands_for(np.setdiff1d)
-def setdiff1d(ar1, ar2, assume_unique=False):
-    first = np.ravel(ar1) if assume_unique else np.unique(ar1)
-    return first[~np.isin(first, np.ravel(ar2))]
-
-
-@stands_for(np.setxor1d)
-def setxor1d(ar1, ar2, assume_unique=False):
-    first = np.ravel(ar1) if assume_unique else np.unique(ar1)
-    second = np.ravel(ar2) if assume_unique else np.unique(ar2)
-    return np.sort(np.concatenate([first[~np.isin(first, second)], second[~np.isin(second, first)]]))
-
-
-def place_among(side, a, x, lo=0, hi=None, key=None):
-    """`bisect`: where a value goes among items that are sorted."""
-    items = np.asarray(a if key is None else [key(item) for item in a])
-    return int(lo + np.searchsorted(items[lo:hi], x, side))
-
-
-answers(bisect.bisect_left)(lambda *args, **keywords: call_value(place_among, ("left", *args), keywords))
-answers(bisect.bisect)(lambda *args, **keywords: call_value(place_among, ("right", *args), keywords))
-
-# --- sizes ---
+for _function, _program in heaps.ORDERING.items():
+    handles(_function)(functools.partial(of_heap, _function, _program))
 
 
 @handles(np.delete)
@@ -145,32 +54,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     sizes = x.type.dims if axis is None else x.type.dims[axis : axis + 1 or None]
     if has_staged(obj) or not all(isinstance(d, int) for d in sizes):
         single = isinstance(obj, (int, np.integer, Number)) or isinstance(obj, StagedArray) and obj.ndim == 0
-        return call_value(delete_place if single else delete_places, (x, obj, axis), {})
+        return call_value(arrays.delete_place if single else arrays.delete_places, (x, obj, axis), {})
     return call_library(np.delete, (arr, obj, axis), {})
-
-
-def delete_place(arr, place, axis=None):
-    """`np.delete` of one place."""
-    arr, axis, size = laid_out(arr, axis)
-    if place < -size or place >= size:
-        raise IndexError(f"index {place} is out of bounds for axis {axis % arr.ndim} with size {size}")
-    if place < 0:
-        place += size
-    rest = np.arange(size - 1)
-    return np.take(arr, rest + (rest >= place), axis=axis)
-
-
-def delete_places(arr, places, axis=None):
-    """`np.delete` of several places, a mask or a slice."""
-    arr, axis, size = laid_out(arr, axis)
-    keep = np.ones(size, dtype=bool)
-    if not isinstance(places, slice):
-        places = np.asarray(places)
-        if places.dtype == bool and (places.ndim != 1 or len(places) != size):
-            words = "boolean array argument obj to delete must be one dimensional"
-            raise ValueError(f"{words} and match the axis length of {size}")
-    keep[places] = False
-    return np.compress(keep, arr, axis=axis)
 
 
 @handles(np.insert)
@@ -183,87 +68,19 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     single = isinstance(obj, (int, np.integer, Number)) or isinstance(obj, StagedArray) and obj.ndim == 0
     if not has_staged(obj) and (single or all(isinstance(d, int) for d in sizes)):
         return call_library(np.insert, (arr, obj, values, axis), {})
-    return call_value(insert_place if single else insert_places, (x, obj, values, axis), {})
-
-
-def insert_place(arr, place, values, axis=None):
-    """`np.insert` of what goes to one place."""
-    arr, axis, size = laid_out(arr, axis)
-    if place < -size or place > size:
-        raise IndexError(f"index {place} is out of bounds for axis {axis % arr.ndim} with size {size}")
-    if place < 0:
-        place += size
-    new = np.array(values, dtype=arr.dtype, ndmin=arr.ndim)
-    new = np.moveaxis(new, 0, axis)
-    count = new.shape[axis]
-    new = np.broadcast_to(new, with_size(arr.shape, axis, count))
-    rows = np.arange(size + count)
-    old = np.where(rows < place, rows, rows - count)
-    source = np.where((rows >= place) & (rows < place + count), size + rows - place, old)
-    return np.take(np.concatenate([arr, new], axis=axis), source, axis=axis)
-
-
-def insert_places(arr, places, values, axis=None):
-    """`np.insert` of an element, or a row, at each of several places."""
-    arr, axis, size = laid_out(arr, axis)
-    if isinstance(places, slice):
-        places = np.arange(size)[places]
-    places = np.asarray(places)
-    if places.dtype == bool:
-        places = np.flatnonzero(places)
-    if np.any((places < -size) | (places > size)):
-        raise IndexError(f"an index is out of bounds for axis {axis % arr.ndim} with size {size}")
-    count = places.shape[0]
-    new = np.array(values, dtype=arr.dtype, ndmin=arr.ndim)
-    new = np.broadcast_to(new, with_size(arr.shape, axis, count))
-    places = np.where(places < 0, places + size, places)
-    order = np.argsort(places, kind="stable")
-    target = np.zeros(count, dtype=int)
-    target[order] = places[order] + np.arange(count)
-    old = np.ones(size + count, dtype=bool)
-    old[target] = False
-    source = np.cumsum(old) - 1
-    source[target] = size + np.arange(count)
-    return np.take(np.concatenate([arr, new], axis=axis), source, axis=axis)
-
-
-def laid_out(arr, axis):
-    """The array, in a row where no axis is named, the axis and its size."""
-    return (np.ravel(arr), 0, np.size(arr)) if axis is None else (arr, axis, arr.shape[axis])
-
-
-def with_size(shape, axis, size):
-    """A shape, but for the size of one axis."""
-    return tuple(size if k == axis % len(shape) else d for k, d in enumerate(shape))
+    return call_value(arrays.insert_place if single else arrays.insert_places, (x, obj, values, axis), {})
 
 
 @handles(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """One count for all elements is the library's; a count for each is a size known when the program runs."""
     if isinstance(repeats, (list, tuple)):
-        repeats = call_value(whole, (repeats,), {}) if has_staged(repeats) else whole(repeats)
+        repeats = call_value(arrays.whole, (repeats,), {}) if has_staged(repeats) else arrays.whole(repeats)
     elif not isinstance(repeats, (StagedArray, np.ndarray)):
         repeats = call_value(int, (repeats,), {})
     elif not np.can_cast(repeats.dtype, np.int64):
         what = "array data" if repeats.ndim else "scalar"
         raise TypeError(f"Cannot cast {what} from {repeats.dtype!r} to dtype('int64') according to the rule 'safe'")
     if isinstance(repeats, StagedArray) and repeats.ndim == 1 and repeats.box.known is None:
-        return call_value(repeat_counts, (a, repeats, axis), {})
+        return call_value(arrays.repeat_counts, (a, repeats, axis), {})
     return call_library(np.repeat, (a, repeats, axis), {})
-
-
-def whole(repeats):
-    return np.array([int(count) for count in repeats], np.int64)
-
-
-def repeat_counts(a, repeats, axis=None):
-    """`np.repeat` with a count for each element."""
-    a, axis, size = laid_out(a, axis)
-    if len(repeats) == 1:
-        repeats = np.broadcast_to(repeats, (size,))
-    elif len(repeats) != size:
-        raise ValueError("operands could not be broadcast together")
-    if np.any(repeats < 0):
-        raise ValueError("repeats may not contain negative values.")
-    ends = np.cumsum(repeats)
-    return np.take(a, np.searchsorted(ends, np.arange(np.sum(repeats)), side="right"), axis=axis)

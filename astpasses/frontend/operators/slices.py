@@ -71,8 +71,9 @@ def unknown_step(index: Any) -> bool:
 
 def spaced(here: Session, index: slice, axis: int, dim: DimLike) -> Spaced:
     """The step to the view that a slice of unknown step picks."""
+    from metaphrase.astpasses.library.arrays import spaced_places
+
     from ..calls.call import call_value
-    from ..calls.written import spaced_places
 
     places = call_value(spaced_places, (index.start, index.stop, index.step, here.size(dim)), {})
     (count,) = places.type.dims

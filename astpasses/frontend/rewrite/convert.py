@@ -108,7 +108,7 @@ _lock = lock()
 _by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
 _hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
-OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # no place in what stands here is a user's
+OURS = os.path.abspath(os.path.join(__file__, "..", "..", ".."))  # no place in what stands here is a user's
 in_users_files: set[int] = set()  # the identities of converted code that stands elsewhere
 
 

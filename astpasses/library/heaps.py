@@ -1,7 +1,7 @@
 """The module `heapq` in plain Python: staged as a user's own functions are.
 
 In: a list of numbers, or of tuples that compare. Out: what heapq gives; the list is left in the order in
-which heapq leaves it. A heap that the run orders is held in buffers (`flow/stacks.py`).
+which heapq leaves it. `ORDERING` says which functions put a heap in order.
 
     heapq.heappush(heap, (d, k))    is   heap.append((d, k)); towards_root(heap, 0, len(heap) - 1)
 """
@@ -12,31 +12,14 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
-from ..flow.gathering import is_gathered
-from ..flow.stacks import become_stack, is_stack
-from ..staging.journal import noticed
-from ..staging.session import session
-from .call import call_value, handles, has_staged
-from .written import stands_for
+from . import stands_for
+
+ORDERING: dict[Any, Callable] = {}
 
 
-def of_heap(function: Callable) -> Callable:
-    """Say which function of heapq this one is, where staged values decide the order."""
-
-    def register(program: Callable) -> Callable:
-        @handles(function)
-        def handler(heap: Any, *args: Any) -> Any:
-            here = session()
-            if type(heap) is not list or not (here.in_region() or is_gathered(heap) or has_staged((heap, args))):
-                with noticed(here.journal, (heap,)):
-                    return function(heap, *args)
-            if not is_stack(heap):
-                become_stack(here, heap, None, "a heap puts its items in order")
-            return call_value(program, (heap, *args), {})
-
-        return program
-
-    return register
+def orders(function: Any) -> Callable:
+    """Say which function of heapq this one is, which puts a heap in order."""
+    return lambda program: ORDERING.setdefault(function, program)
 
 
 def towards_root(heap, start, place):
@@ -67,13 +50,13 @@ def towards_leaves(heap, place):
     towards_root(heap, start, place)
 
 
-@of_heap(heapq.heappush)
+@orders(heapq.heappush)
 def heappush(heap, item):
     heap.append(item)
     towards_root(heap, 0, len(heap) - 1)
 
 
-@of_heap(heapq.heappop)
+@orders(heapq.heappop)
 def heappop(heap):
     last = heap.pop()
     if heap:
@@ -84,7 +67,7 @@ def heappop(heap):
     return last
 
 
-@of_heap(heapq.heapreplace)
+@orders(heapq.heapreplace)
 def heapreplace(heap, item):
     smallest = heap[0]
     heap[0] = item
@@ -92,7 +75,7 @@ def heapreplace(heap, item):
     return smallest
 
 
-@of_heap(heapq.heappushpop)
+@orders(heapq.heappushpop)
 def heappushpop(heap, item):
     if heap and heap[0] < item:
         item, heap[0] = heap[0], item
@@ -100,7 +83,7 @@ def heappushpop(heap, item):
     return item
 
 
-@of_heap(heapq.heapify)
+@orders(heapq.heapify)
 def heapify(heap):
     for k in reversed(range(len(heap) // 2)):
         towards_leaves(heap, k)
