@@ -31,7 +31,8 @@ from ..values.phi import all_of, choices_among
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
 from .carried_sizes import Sizes
 from .choices import MOST, choosable, one_of, tag_of, united
-from .joins import constants, describe, joined_number, number_of, parts, same_static
+from .foreseen import Foreseen
+from .joins import constants, describe, either, equal, joined_number, makers, nonnegative, number_of, parts, same_static
 from .specs import ArraySlot, Carried, Carry, Path, Spec, is_missing, is_or_none, is_unset, maybe
 from .stacks import fit_stack
 
@@ -39,8 +40,10 @@ from .stacks import fit_stack
 class Pass:
     """One staging of the body under the present plan. `plan` is shared by all passes and widens."""
 
-    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
-        self.here, self.plan, self.label = here, plan, label
+    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str], guess: Foreseen):
+        self.here, self.plan, self.label, self.guess = here, plan, label, guess
+        self.misjudged: list[Any] = []  # numbers that became others than was guessed
+        self.entered: dict[Path, Any] = {}  # what stands for variables that are first bound in the body
         # What has one type from the second iteration on, and is carried with another that it has before.
         self.turns = ""
         self.carries: list[Carry] = []
@@ -76,7 +79,7 @@ class Pass:
         """The value inside the body for a value at the loop's entry."""
         spec = self.plan.get(path)
         if spec is None or spec.kind == "held" and is_number(entry):  # in another staging it was an array
-            spec = self.plan[path] = self.first_spec(path, entry)
+            spec = self.guessed_spec(path, entry)
         entry = self.staged(entry)
         if spec.kind == "held":
             return entry
@@ -85,6 +88,7 @@ class Pass:
                 dtype, python = spec.dtype, spec.python
                 self.take(spec, entry)
                 spec.python = python if spec.dtype == dtype else spec.python
+                spec.low = spec.low and nonnegative(self.here, entry)
             initial = (
                 (lambda: literal(0, spec.dtype))
                 if isinstance(entry, Undefined)
@@ -119,7 +123,7 @@ class Pass:
         """Numbers are carried at once; tuples are looked into; all else is held until it changes."""
         if is_number(entry):
             dtype, python = joined_number([entry])
-            low = isinstance(entry, int) and entry >= 0
+            low = python is int and nonnegative(self.here, entry)
             return Spec("number", dtype, python=python, low=low, carried=Carried())
         if isinstance(entry, Maybe):
             return maybe(entry.value, entry.missing)
@@ -129,6 +133,22 @@ class Pass:
         if found is not None and isinstance(entry, tuple):
             return Spec("tree")
         return Spec("held")
+
+    def guessed_spec(self, path: Path, entry: Any) -> Spec:
+        """The first plan, with what the code says that becomes of a variable."""
+        spec, guess, name = self.first_spec(path, entry), self.guess, self.guess.name_of(path)
+        self.plan[path] = spec
+        if isinstance(entry, StagedArray) and (path[0] in guess.bound or path[0] == "heap" and guess.places):
+            spec = self.plan[path] = Spec("array", entry.dtype, entry.type.dims, entry=entry.type.dims)
+        elif name in guess.objects and parts(entry):
+            spec = self.plan[path] = Spec("tree")
+        elif spec.kind == "number" and name in guess.numbers and weak_type(entry) is not None:
+            self.foresee(path, entry, number_of(guess.numbers[name], None))
+            self.changed = False
+        else:
+            return spec
+        guess.used = True
+        return self.plan[path]
 
     def carry(self, path: Path, type_: Array, initial: Callable[[], Atom]) -> Var:
         if not all(map(self.here.is_bound, type_.dims)):
@@ -242,7 +262,7 @@ class Pass:
         elif spec.kind == "tree":
             was: Any
             found, was = parts(out), parts(inside)
-            if found is None or found[0] is not was[0] or not _equal(found[2], was[2]) or len(found[1]) != len(was[1]):
+            if found is None or found[0] is not was[0] or not equal(found[2], was[2]) or len(found[1]) != len(was[1]):
                 raise self.mismatch(path, entry, out)
             self.left[path] = out
             entries: Any = parts(entry)
@@ -252,11 +272,16 @@ class Pass:
             self.leave_absent(path, spec, entry, inside, out)
 
     def widen(self, path: Path, spec: Spec, entry: Any, out: Any) -> None:
-        self.changed = True
+        before, self.changed = self.changed, True
         entry, out = self.staged(entry), self.staged(out)
         if is_missing(entry):
             missing = None if is_unset(entry) and is_or_none(out) else entry
             self.plan[path] = maybe(out.value if isinstance(out, Maybe) else out, missing)
+            first = is_unset(entry) or isinstance(entry, Undefined) and path[0] in self.guess.always
+            if first and len(path) == 1 and not isinstance(out, Maybe):  # nothing has read it
+                self.changed = before
+                self.entered[path] = self.enter(path, entry)
+                self.leave(path, entry, self.entered[path], out)
         elif is_missing(out):
             self.plan[path] = maybe(entry, out)
         elif isinstance(out, Maybe):
@@ -278,7 +303,7 @@ class Pass:
         text = f"{said(self.label(path))} is {was} before the loop and {now} after an iteration"
         remedy = "give it one type from the start"
         other = isinstance(out, StagedArray) != isinstance(entry, StagedArray)
-        over = (PeelFirst if other else TrialOver)(text, self.here.span(), remedy, self.makers(path, out, entry))
+        over = (PeelFirst if other else TrialOver)(text, self.here.span(), remedy, makers(self.here, entry, out))
         over.sizes = sizes_of(self.here, entry, out)
         return over
 
@@ -301,6 +326,9 @@ class Pass:
             raise self.mismatch(path, entry, out)
         if weak_type(out) is None and joined_number([out]) != (spec.dtype, spec.python):
             self.turns = "number"
+        name = self.guess.name_of(path)
+        if name in self.guess.numbers and joined_number([entry, out]) != (spec.dtype, spec.python):
+            self.misjudged.append(name)
         if self.fits(path, spec, entry, inside, out):
             self.by_path[path].final = self.here.atom(out, spec.dtype)
 
@@ -308,8 +336,7 @@ class Pass:
         """Whether a number is of the kind that is carried; else the spec is widened."""
         fits = self.take(spec, out)
         if spec.low and spec.python is int and out is not inside:
-            dim = out if isinstance(out, int) else out.dim
-            if dim is None or not self.here.facts.less_equal(0, dim):
+            if not nonnegative(self.here, out):
                 spec.low = fits = False
         self.changed |= not fits
         return fits
@@ -343,7 +370,7 @@ class Pass:
                 text = "'{}' is an array {} before the loop and an array {} after an iteration"
                 text = text.format(self.label(path), *spec.changes)
                 remedy = "make it as large as it gets before the loop, and store into it"
-                over = TrialOver(text, self.here.span(), remedy, self.makers(path, out))
+                over = TrialOver(text, self.here.span(), remedy, makers(self.here, self.by_path[path].initial(), out))
                 over.sizes = sizes_of(self.here, self.arrays[path].entry, out)
                 raise over
         if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
@@ -351,7 +378,7 @@ class Pass:
                 f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes {describe(out)}",
                 self.here.span(),
                 "keep one shape, or use another name",
-                self.makers(path, out),
+                makers(self.here, self.by_path[path].initial(), out),
             )
         dtype = np.result_type(spec.dtype, out.dtype)
         if dtype != spec.dtype:
@@ -375,21 +402,6 @@ class Pass:
             flags = [all_of(self.here, flags) for flags, _, _ in choices or ()]
             same = functools.reduce(lambda a, b: self.here.emit(or_, a, b), flags or [literal(False)])
             carry.final = all_of(self.here, (same, carry.param)) if told else carry.param
-
-    def makers(self, path: Path, out: Any, entry: Any = None) -> tuple:
-        """Notes with the lines that made a variable before the loop, and in it."""
-        values = (entry, out)
-        atoms = [v.box.atom if isinstance(v, StagedArray) else getattr(v, "_atom", None) for v in values]
-        if entry is None:
-            atoms[0] = self.by_path[path].initial()
-        found = []
-        words = ("before the loop it is made here", "in the loop it becomes another here")
-        for what, atom in zip(words, atoms):
-            lets = (let for region in self.here.regions for let in region.builder.lets if atom in let.outs)
-            span = next((let.span for let in lets), None)
-            if span is not None and span.line != getattr(self.here.span(), "line", None):
-                found.append((what, span))
-        return tuple(found)
 
     def leave_absent(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
         value_path = (*path, "value")
@@ -442,7 +454,7 @@ class Pass:
             found = results.get(inside._atom)
             if found is None or not isinstance(found, (Var, Literal)):
                 return inside if found is None else found
-            return here.wrap(found, inside.kind, among=inside.among)
+            return either(here, found, inside.kind, (inside,), inside.among)
         if isinstance(inside, StagedArray):
             if (sized := self.sizes.after(inside, results)) is not None:
                 self.finals[id(inside)] = sized
@@ -477,10 +489,3 @@ class Pass:
             return inside
         self.rebuilt[id(inside)] = here.born(kind.unflatten(metadata, made))
         return self.rebuilt[id(inside)]
-
-
-def _equal(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b)
-    except Exception:  # metadata of any type; what can't be compared is not known to be equal
-        return a is b

@@ -11,12 +11,13 @@ import enum
 import functools
 import itertools
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metaphrase import tree_util
-from metaphrase.core.ir import Literal
+from metaphrase.core.dims import Sym, fresh_symbol
+from metaphrase.core.ir import Atom, Literal
 from metaphrase.core.types import Array
 from metaphrase.exceptions import exception_of
 from metaphrase.late import log
@@ -26,6 +27,9 @@ from ..operators.arithmetic import WEAK, is_number, is_of_two_types, weak_type
 from ..rewrite.plain import Undefined
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
 from .specs import Carried
+
+if TYPE_CHECKING:
+    from ..staging.session import Session
 
 _RANK = [bool, int, float, complex]
 _OF_THE_RUN = "items of which only the run knows how many there are"
@@ -98,6 +102,19 @@ def joined_constants(*values: tuple | None) -> tuple | None:
     return None if None in values else tuple(dict.fromkeys(itertools.chain(*values)))  # type: ignore[arg-type]
 
 
+def makers(here: Session, before: Any, after: Any) -> tuple:
+    """Notes with the lines that made a variable before a loop, and in it."""
+    words = ("before the loop it is made here", "in the loop it becomes another here")
+    found = []
+    for what, value in zip(words, (before, after)):
+        atom = value.box.atom if isinstance(value, StagedArray) else getattr(value, "_atom", value)
+        lets = (let for region in here.regions for let in region.builder.lets if any(atom is out for out in let.outs))
+        span = next((let.span for let in lets), None)
+        if span is not None and span.line != getattr(here.span(), "line", None):
+            found.append((what, span))
+    return tuple(found)
+
+
 def number_of(dtype: np.dtype, kind: type | None, among: tuple | None = None) -> Number:
     """A stand-in for a number of this type, for `joined_number`."""
     made = Number(None, _Typed(Array(np.dtype(dtype))), kind)  # type: ignore[arg-type]
@@ -105,9 +122,32 @@ def number_of(dtype: np.dtype, kind: type | None, among: tuple | None = None) ->
     return made
 
 
+def nonnegative(here: Session, value: Any) -> bool:
+    """Whether an int is known not to be negative."""
+    dim = int(value) if isinstance(value, (int, np.integer)) else getattr(value, "dim", None)
+    return dim is not None and here.facts.less_equal(0, dim)
+
+
+def either(here: Session, atom: Atom, kind: type | None, values: tuple, among: tuple | None) -> Any:
+    """A number that is one of several, as the run decides: an int is not negative where none of them is."""
+    dim = None
+    if kind is int and all(nonnegative(here, v) for v in values):
+        name = fresh_symbol("one#")
+        here.facts.learn(name, 0, None)
+        dim = Sym(name)
+    return here.wrap(atom, kind, dim, among)
+
+
 class _Typed:
     def __init__(self, type_: Array):
         self.type = type_
+
+
+def equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # metadata of any type; what can't be compared is not known to be equal
+        return a is b
 
 
 def same_static(a: Any, b: Any) -> bool:

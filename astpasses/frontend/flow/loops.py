@@ -7,7 +7,6 @@ In: a `Loop`: functions for its test and its body, its state, its length. Out: t
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,7 @@ from metaphrase.source import SourceError, Span
 
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
-from ..staging.journal import MISSING, AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
+from ..staging.journal import MISSING, BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, ListRead, NeedConcrete, PeelFirst, StagerSignal, TrialOver
@@ -30,11 +29,13 @@ from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
 from .appends import Slot, appended, is_table, rows_of, worth_gathering
 from .carries import Pass
+from .changed_places import first_in, is_outer, labels_of, places_of, remembered, renumber
+from .foreseen import Foreseen, foreseen
 from .gathering import FEW, TABLE, ListGrows, all_known, refuse_read
 from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
 from .loop_objects import Known, link_objects
 from .loop_swaps import put_back, refuse_reads
-from .specs import Carry, Path
+from .specs import Carry
 from .stacks import NeedStack, item_of_list, item_of_slots, joined, make_stacks, older_loop
 
 _PASSES = 24
@@ -56,6 +57,7 @@ class Loop:
     span: Span | None = None
     rest: int = 0  # so many iterations are run apart before: what is carried is of types of its own
     peels: bool = False  # whether the first iteration can be run apart where only that changes a type
+    body: Callable | None = None  # an iteration's code, as it was converted
 
 
 @dataclass
@@ -76,6 +78,7 @@ class StagedBody:
     gathered: list[tuple[list, list[Slot]]]
     kept: tuple[list[Box], list[StagedArray]]  # of which lists hold copies: older arrays, carried ones
     row_values: list  # what stands for the rows in the body, as `rows` do in the program
+    written: set  # the keys of the places that it wrote to
     swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
     ran: Any = None  # how many iterations there were
 
@@ -84,12 +87,14 @@ def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
     plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
-    guessed = any(label is not None and label[0] == "attribute" for label in labels)
+    fresh = not labels and not plan and loop.site not in here.decisions.misjudged
+    guess = foreseen(here, loop.body) if fresh else Foreseen()
+    seen = any(label is not None and label[0] == "attribute" for label in labels)
     staged = None
     here.rolling.append(loop.site)
     try:
         with here.holding(lambda: entry):
-            staged = _fixpoint(here, loop, entry, plan, labels, mark)
+            staged = _fixpoint(here, loop, entry, plan, labels, mark, guess)
         if staged is not None:
             _finish(here, loop, entry, staged)
     except BaseException as error:
@@ -98,12 +103,14 @@ def roll(here: Session, loop: Loop) -> None:
         if staged is not None:
             staged.work.forget()
         verdict = _verdict(error, here)
+        guessed = seen or staged is None and guess.used
         if not guessed or not isinstance(verdict, TrialOver):
             raise verdict from error
     else:
         return
     finally:
         here.rolling.pop()
+    here.decisions.misjudged.add(loop.site)
     here.decisions.solutions[loop.site, loop.rest] = ({}, [])  # what it changes may be less than in another pass
     roll(here, loop)
 
@@ -132,14 +139,24 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
 
-def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int) -> StagedBody | None:
-    heap = _places(here, plan, labels)
+def _fixpoint(
+    here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int, guess: Foreseen
+) -> StagedBody | None:
+    heap = places_of(here, plan, labels)
+    depth = len(here.regions)
+    for key, loc in list(guess.places.items()):
+        if is_outer(here, loc, depth):
+            guess.used = True
+            heap.append(loc)
+            labels.append(remembered(here, loc))
+        else:
+            del guess.places[key]
     grown: list[list] = []
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
     base, objects = mark, Known()
     for _ in range(_PASSES):
-        around, work = here.growing, Pass(here, plan, _labels(here, heap))
+        around, work = here.growing, Pass(here, plan, labels_of(here, heap), guess)
         staged = None
         try:
             here.growing = [*around, *grown]
@@ -150,6 +167,7 @@ def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, 
             here.journal.undo(mark)
             loop.set(tuple(entry))
             grown.append(over.list)
+            guess = _without_guess(guess, heap, labels, plan)
             continue
         except NeedStack as need:
             if older_loop(here, need.list):
@@ -166,54 +184,37 @@ def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, 
             need.item = need.item or items.get(id(need.list))
             make_stacks(here, stacks, need, loop.site)
             mark = here.journal.mark()
+            guess = _without_guess(guess, heap, labels, plan)
             continue
         finally:
             here.growing = around
             if staged is None or work.changed:
                 work.forget()
-        if staged is None or not staged.work.changed:
+        if staged is None:
+            return None
+        lets = (*staged.test.builder.lets, *staged.body.builder.lets)
+        count = len(guess.numbers)
+        if guess.wrong(staged.written, work.misjudged, lets):
+            work.forget()
+            kept = [k for k, loc in enumerate(heap) if loc.key() in staged.written]
+            heap[:] = [heap[k] for k in kept]
+            renumber(plan, labels, kept)
+            if len(guess.numbers) < count:  # what others are may come of these
+                for path in [p for p, spec in plan.items() if getattr(spec, "kind", "") == "number"]:
+                    del plan[path]
+        elif not work.changed:
             return staged
         items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})
         del staged, work  # it holds objects that nothing else does
     raise TrialOver("what the loop carries does not settle", loop.span)
 
 
-def _remembered(here: Session, loc: Location) -> tuple | None:
-    """By what a place is found again when the loop is staged again, in another iteration of those around."""
-    if isinstance(loc, BoxLocation):
-        return loc.owner.label
-    if not isinstance(loc, AttributeLocation) or not hasattr(loc.owner, "__weakref__"):
-        return None
-    region = next((r for r in here.regions if id(loc.owner) in r.fresh), None)
-    key = weakref.ref(loc.owner) if region is None else region.labels.get(id(loc.owner))
-    return None if key is None else ("attribute", key, loc.name)
-
-
-def _places(here: Session, plan: dict, labels: list) -> list[Location]:
-    """The places that the loop was seen to change, as far as they are there; `plan` and `labels` number them."""
-    heap: list[Location] = []
-    numbers: dict[int, int] = {}
-    for k, label in enumerate(labels):
-        loc: Location | None = None
-        if label is not None and label[0] == "attribute":
-            key = label[1] if isinstance(label[1], weakref.ref) else here.newest.get(label[1])
-            owner = None if key is None else key()
-            if owner is not None and (key is label[1] or here.is_fresh(owner, 0)):
-                loc = AttributeLocation(owner, label[2])
-        elif (box := here.newest.get(label)) is not None and box.region in here.regions and box.alive():
-            loc = BoxLocation(box)
-        if loc is not None and all(loc.key() != other.key() for other in heap):
-            numbers[k] = len(heap)
-            heap.append(loc)
-    kept = {path: plan.pop(path) for path in [p for p in plan if p[0] == "heap"]}
-    plan.update({("heap", numbers[p[1]], *p[2:]): spec for p, spec in kept.items() if p[1] in numbers})
-    labels[:] = [labels[k] for k in numbers]
-    return heap
-
-
-def _first(here: Session, loc: Location, mark: int) -> Any:
-    """What was in a place before it was first written to since `mark`."""
-    return next(old for where, old in here.journal.notes[mark:] if where.key() == loc.key())
+def _without_guess(guess: Foreseen, heap: list[Location], labels: list, plan: dict) -> Foreseen:
+    """What the code says of a loop is not used where lists become other things than they are there."""
+    if guess != Foreseen():
+        for known in (heap, labels, plan):
+            known.clear()
+    return Foreseen()
 
 
 def _pass(
@@ -266,7 +267,7 @@ def _pass(
                 condition = None
             else:
                 condition = truth_atom(here, condition)
-        if [loc for loc in here.journal.since(after_entry) if _outer(here, loc, depth)]:
+        if [loc for loc in here.journal.since(after_entry) if is_outer(here, loc, depth)]:
             raise TrialOver("the loop's test writes to an array or object", loop.span, "write before the test")
         loop.set(tuple(inside))
     held = (lambda: inside, lambda: originals, lambda: placed, work.kept, objects.kept)
@@ -277,14 +278,15 @@ def _pass(
         outside = list(loop.get())
         for k, name in enumerate(loop.names):
             work.leave((name,), entry[k], inside[k], outside[k])
+            inside[k] = work.entered.get((name,), inside[k])
         bring_up_to_date(here, heap)
         written = here.journal.since(after_entry)
         gathered: list[tuple[list, list[Slot]]] = []
         for loc in written:
-            if not _outer(here, loc, depth):
+            if not is_outer(here, loc, depth):
                 continue
             if isinstance(loc, StructureLocation):
-                slots = appended(here, loc.owner, _first(here, loc, after_entry), loop.span)
+                slots = appended(here, loc.owner, first_in(here, loc, after_entry), loop.span)
                 if _few(here, loop):  # a branch on staged values that appends asks for it to be rolled
                     numbers = any(not atom.type.dims for slot in slots for atom in slot.atoms)
                     kinds = numbers and here.mixed != mixed  # unrolled, each keeps the type that it has in Python
@@ -302,11 +304,11 @@ def _pass(
                 refuse_read(here, loc.owner)
             if loc.key() not in known:
                 known[loc.key()] = len(heap)
-                first = _first(here, loc, after_entry)
+                first = first_in(here, loc, after_entry)
                 if not isinstance(loc, BoxLocation) and first is not MISSING:  # missing: the class may have it
                     work.foresee(("heap", len(heap)), first, loc.read())
                 heap.append(loc)
-                labels.append(_remembered(here, loc))
+                labels.append(remembered(here, loc))
                 work.changed = True
         triples = [(loc, made, loc.read()) for loc, made in zip(heap, placed)]
         for k, triple in enumerate(triples):
@@ -315,7 +317,7 @@ def _pass(
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}
             asked = {*here.journal.shared.asked[questions:], *(id(loc.owner) for loc in written)}
-            work.changed = objects.settle(work, made, asked)
+            work.changed = objects.settle(work, made, asked) or body.again
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
         note_held(work, body, values, gathered)
@@ -327,24 +329,22 @@ def _pass(
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
     return StagedBody(
-        work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept, values
+        work,
+        body,
+        test,
+        inside,
+        outside,
+        triples,
+        left,
+        index,
+        rows,
+        condition,
+        dirty,
+        gathered,
+        kept,
+        values,
+        {loc.key() for loc in written},
     )
-
-
-def _labels(here: Session, heap: list[Location]) -> Callable[[Path], str]:
-    """What is at a path is called so in the program."""
-
-    def label(path: Path) -> str:
-        if path[0] == "heap":
-            owner = heap[path[1]].owner if path[1] < len(heap) else None
-            if id(owner) in here.list_names and len(path) == 3 and isinstance(path[2], int):
-                return here.list_names[id(owner)][0] + ("_start", "_end", "")[min(path[2], 2)]
-            if path[1] < len(heap) and isinstance(heap[path[1]], AttributeLocation):
-                return "_".join([heap[path[1]].name, *(p for p in path[2:] if p == "kept")])
-            return getattr(getattr(owner, "atom", None), "name", "item")
-        return path[0] if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value" else f"{path[0]}_{path[-1]}"
-
-    return label
 
 
 def _few(here: Session, loop: Loop, most: int = FEW) -> bool:
@@ -355,13 +355,6 @@ def _few(here: Session, loop: Loop, most: int = FEW) -> bool:
 
 class RowsWritten(TrialOver):
     """Rows must be views of the array, not slices handed to the iteration."""
-
-
-def _outer(here: Session, loc: Location, depth: int) -> bool:
-    """Whether a place existed before the loop."""
-    if isinstance(loc, BoxLocation):
-        return loc.owner.region in here.regions[:depth]
-    return not here.is_fresh(loc.owner, depth)
 
 
 def _enter_place(work: Pass, loc: Location, k: int, value: Any) -> Any:

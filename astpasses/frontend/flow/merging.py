@@ -32,11 +32,10 @@ from ..values.objects import is_mutable
 from ..values.phi import Phi, UnknownAlias, all_of, bind, candidates_of, choices_among, family, paths_of
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
 from ..values.views import Rectangle
-from .carries import _equal
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
 from .gathering import is_gathered
-from .joins import constants, describe, joined_constants, joined_number, parts, same_static
+from .joins import constants, describe, either, equal, joined_constants, joined_number, parts, same_static
 from .specs import is_unset
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 from .unlike import array_or_number, negated_test
@@ -99,7 +98,7 @@ class Merger:
             if several_lengths(one, two):
                 return self.lists(a, b, one, two, name)
         found, other = first.look(a, parts), second.look(b, parts)
-        if found and other and found[0] is other[0] and len(found[1]) == len(other[1]) and _equal(found[2], other[2]):
+        if found and other and found[0] is other[0] and len(found[1]) == len(other[1]) and equal(found[2], other[2]):
             return self.containers(a, b, name, found, other)
         if choosable(a) and choosable(b) and len(united(a, b)) <= MOST:
             return self.choice(a, b, name)
@@ -199,7 +198,7 @@ class Merger:
         here.mixed += dtype.kind != "b" and any(joined_number([v]) != (dtype, python) for v in (a, b))
         among = joined_constants(constants(a), constants(b)) if python in WEAK else None
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
-        return lambda outs: here.wrap(outs[k], python, among=among)
+        return lambda outs: either(here, outs[k], python, (a, b), among)
 
     def arrays(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         here = self.here

@@ -22,6 +22,7 @@ class Decisions:
     pinned: dict[int, tuple[str, Span | None, str]] = field(default_factory=dict)
     unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
+    misjudged: set[tuple] = field(default_factory=set)  # loops that don't store into what their code says
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
     rolled: dict[tuple, tuple] = field(default_factory=dict)  # and which loops around are, too
     roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
