@@ -25,7 +25,6 @@ from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
 NO_FACTS = Facts()
-PLACES = ("nonzero", "argsort", "iota")  # whose results are places in what they are made of
 
 
 def hoist(function: Function) -> Function:
@@ -162,7 +161,7 @@ def _names_one(place: Atom, extent: DimLike, found: Mapping[Var, Let]) -> bool:
     if number is not None:
         return NO_FACTS.nonnegative(number) and NO_FACTS.less(number, extent)
     let = found.get(place) if isinstance(place, Var) else None
-    if let is None or let.primitive.name not in PLACES:
+    if let is None or not let.primitive.places:
         return False
     of = (let.args or let.outs)[0].type.dims[let.attributes.get("axis", 0)]
     return NO_FACTS.less_equal(of, extent)

@@ -31,11 +31,9 @@ def is_count(atom: Atom, makers: Mapping[Var, Let]) -> bool:
     let = makers.get(atom)
     if let is None:
         return False
-    if let.primitive.name in ("max", "min"):
-        return (any if let.primitive.name == "max" else all)(is_count(a, makers) for a in let.args)
-    if let.primitive.name == "convert":
-        return isinstance(let.args[0], Var) and let.args[0].type.dtype == bool
-    return let.primitive.name == "reduce_sum" and is_count(let.args[0], makers)
+    of_truths = let.primitive.name == "convert" and let.args[0].type.dtype == bool
+    enough = let.primitive.nonnegative
+    return of_truths or enough is not None and enough(is_count(a, makers) for a in let.args)
 
 
 def most(atom: Atom, makers: Mapping[Var, Let]) -> DimLike | None:

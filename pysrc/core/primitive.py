@@ -97,6 +97,8 @@ class Primitive:
         region: bool = False,
         transient: bool = False,
         cost: int | None = None,
+        places: bool = False,
+        nonnegative: Callable | None = None,
         doc: str = "",
     ):
         rules = dict(type=type, numpy=numpy, jvp=jvp, transpose=transpose, dims=dims, native=native)
@@ -111,6 +113,8 @@ class Primitive:
         self.type, self.numpy, self.jvp, self.transpose = type, numpy, jvp, transpose
         self.dims, self.batch, self.native, self.__doc__ = dims, batch, native, doc
         self.transient = transient  # gone when all derivatives are taken: what runs has none
+        self.places = places  # its results are places in what they are made of
+        self.nonnegative = nonnegative  # `any` or `all`: of the operands, so that no result is negative if they are not
         scalar = self.scalar
         self.cost = cost if cost is not None else scalar.cost if scalar is not None else CALLED
         REGISTRY[name] = self

@@ -381,7 +381,7 @@ def _share(x_dot: Any, y: Any, x: Any, other: Any) -> Any:
     return select(eq(x, y), mul(x_dot, weight), like(x, 0))
 
 
-def _extreme(name: str, numpy: np.ufunc, sign: str, of_bools: str, doc: str) -> Primitive:
+def _extreme(name: str, numpy: np.ufunc, sign: str, of_bools: str, nonnegative: Any, doc: str) -> Primitive:
     # Of 0.0 and -0.0, which are equal, the second, as NumPy gives it. The first line is one instruction.
     floats = Text("f", f"T extreme = a {sign} b ? a : b;\nreturn a != a ? a : extreme;", "a, b")
     return elementwise(
@@ -389,13 +389,14 @@ def _extreme(name: str, numpy: np.ufunc, sign: str, of_bools: str, doc: str) -> 
         numpy,
         type=ordered,
         doc=doc,
+        nonnegative=nonnegative,
         scalar=instruction(CHEAP, floats, Text("iu", f"a {sign} b ? a : b", "a, b"), of_bools=of_bools),
         jvp=(lambda a_dot, y, a, b: _share(a_dot, y, a, b), lambda b_dot, y, a, b: _share(b_dot, y, b, a)),
     )
 
 
-max_ = _extreme("max", np.maximum, ">", "or", "The larger; NaN if either is NaN.")
-min_ = _extreme("min", np.minimum, "<", "and", "The smaller; NaN if either is NaN.")
+max_ = _extreme("max", np.maximum, ">", "or", any, "The larger; NaN if either is NaN.")
+min_ = _extreme("min", np.minimum, "<", "and", all, "The smaller; NaN if either is NaN.")
 
 __all__ = [
     "neg",

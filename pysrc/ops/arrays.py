@@ -38,6 +38,7 @@ iota = Primitive(
     transpose=NotLinear,
     dims=NO_OPERANDS,
     native=Iota(lambda index, *, length, dtype: index[0]),
+    places=True,
     doc="0, 1, ..., length - 1.",
 )
 

@@ -91,6 +91,7 @@ def elementwise(
     type: Callable = same_type,
     scalar: Scalar | None = None,
     domain: Sequence[tuple[float, float]] | None = None,
+    nonnegative: Callable | None = None,
     doc: str = "",
 ) -> Primitive:
     """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`, of
@@ -119,6 +120,7 @@ def elementwise(
         transpose=transpose,
         dims=POINTWISE,
         native=point,
+        nonnegative=nonnegative,
         doc=doc,
     )
     made.domain = tuple(domain or ((-3.0, 3.0),) * len(jvp)) if isinstance(jvp, tuple) else None

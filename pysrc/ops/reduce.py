@@ -44,6 +44,7 @@ reduce_sum: Primitive = Primitive(
     transpose=(lambda y_bar, x, *, axes: spread(y_bar, x, axes),),
     dims=REDUCED,
     native=Reduce("sum"),
+    nonnegative=all,
     doc="Sum over `axes`, in the operand's dtype.",
 )
 

@@ -71,6 +71,7 @@ argsort: Primitive = Primitive(
     transpose=NotLinear,
     dims=ALONG,
     native=Lib("argsort"),
+    places=True,
     doc="The positions that sort x along `axis`; equal elements keep their order.",
 )
 
@@ -135,6 +136,7 @@ nonzero: Primitive = Primitive(
     transpose=NotLinear,
     dims=ALONG,
     native=Lib("nonzero"),
+    places=True,
     doc="Where a mask is True along `axis`, in order; `length` is how often it is, in each line.",
 )
 
