@@ -204,9 +204,33 @@ def swap(x, n):
     return u
 
 
+def steps_of_the_run(x, first, stop, step):
+    total, k = 0.0, 0
+    for j in range(first, stop, step):
+        total += x[j] * (k + 1)
+        k = j
+    return total, k
+
+
+def steps_that_grow(x, stop):
+    step, seen = 1, np.zeros(len(x))
+    while step < 4:
+        for j in range(step * step, stop, step):
+            seen[j] += x[j - step]
+        step += 1
+    return seen
+
+
 _X = np.array([1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
 _M = np.arange(12.0).reshape(3, 4) - 3
 CASES = [
+    *(
+        (steps_of_the_run, (_X, *bounds))
+        for bounds in ((0, 6, 2), (1, 6, 3), (5, -1, -2), (4, 2, 1), (0, 6, 0), (0, 9, 4))
+    ),
+    (steps_of_the_run, (_X, -5, 0, 2)),
+    (steps_that_grow, (_X, 6)),
+    (steps_that_grow, (_X, 9)),
     (total, (10, 1.5)),
     (total, (1, 1.5)),
     (factorial, (6,)),

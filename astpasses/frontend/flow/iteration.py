@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import literal
-from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.dims import DimLike, Sym, dim_max, floordiv, fresh_symbol
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import i64
 from metaphrase.late import dataclass, log
-from metaphrase.ops.arithmetic import max_
+from metaphrase.ops.arithmetic import add, max_, mul
 from metaphrase.ops.compare import ne
 from metaphrase.ops.effects import check
 from metaphrase.source import SourceError, UnsupportedError
@@ -35,6 +35,7 @@ from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
 from .iterators import Ranged, around_loops, even_steps, has_loop, started, without_first
+from .joins import nonnegative
 from .lazy import lazily
 from .loops import Loop, RowsWritten, roll
 from .stacks import NeedStack, become_stack, is_stack, older_loop
@@ -62,7 +63,7 @@ def staged_range(here: Session, *bounds: Any) -> Any:
         known = known_value(here, step)
         if known is None:
             count = _count_by(here, start, stop, step)
-            return Ranged(count, lambda k, rows: start + step * k, bounds=(start, stop, step))
+            return Ranged(count, lambda k, rows: _item(here, start, stop, step, k), bounds=(start, stop, step))
         step = int(known)
     length = _count(here, start, stop, int(step))
     return Ranged(length, lambda k, rows: start + step * k, bounds=(start, stop, step))
@@ -73,14 +74,28 @@ def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
     atom = here.atom(step, i64)
     message = "range() arg 3 must not be zero"
     here.emit(check, here.emit(ne, atom, literal(0)), exception="ValueError", message=message)
-    count = (stop - start + step - np.sign(step)) // step
+    towards = 1 if nonnegative(here, step) else np.sign(step)
+    count = (stop - start + step - towards) // step
     atom = here.emit(max_, here.atom(count, i64), literal(0))
     return here.as_dim(here.wrap(atom, int), "the number of iterations", "count")
 
 
+def _item(here: Session, start: Any, stop: Any, step: Number, k: Any) -> Any:
+    """An item of a range of staged step, which 64 bits hold: it lies between the first one and the end."""
+    if isinstance(k, int):
+        return start + step * k
+    atoms = [here.atom(v, i64) for v in (start, step, k)]
+    atom = here.emit(add, atoms[0], here.emit(mul, *atoms[1:]))
+    if not nonnegative(here, step):
+        return here.wrap(atom, int)
+    name = fresh_symbol("item#")
+    here.facts.learn(name, dim_of(start), None if dim_of(stop) is None else dim_of(stop) - 1)
+    return here.wrap(atom, int, Sym(name))
+
+
 def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
     """How many items a range has."""
-    a, b, nonnegative = _size_or_dim(here, start), _size_or_dim(here, stop), False
+    a, b, grows = _size_or_dim(here, start), _size_or_dim(here, stop), False
     if a is not None and b is not None:
         distance = b - a if step > 0 else a - b
         known = distance if step in (1, -1) else floordiv(distance + abs(step) - 1, abs(step))
@@ -88,11 +103,11 @@ def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
             return 0
         if here.is_bound(known):
             return known if here.facts.less_equal(0, distance) else dim_max(known, 0)
-        nonnegative = here.facts.less_equal(0, distance)
+        grows = here.facts.less_equal(0, distance)
     gap = stop - start if step > 0 else start - stop
     if step not in (1, -1):
         gap = (gap + (abs(step) - 1)) // abs(step)
-    if not nonnegative:
+    if not grows:
         gap = here.wrap(here.emit(max_, here.atom(gap, i64), literal(0)), int)
     return here.as_dim(gap, "the number of iterations", "count")
 
