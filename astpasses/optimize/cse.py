@@ -2,7 +2,7 @@
 
 In: a Function. Out: the same with repeated pure operations replaced by the first. Inside a loop or branch
 only what the region itself repeats is found; `hoist` moves the rest out. Rows of a loop that are equal
-become one; so do checks of one condition.
+become one; so do checks of one condition, those in regions behind one outside, too.
 
     a: f64 = sin(x)                         a: f64 = sin(x)
     b: f64 = sin(x)            ->           c: f64 = mul(a, a)
@@ -11,6 +11,7 @@ become one; so do checks of one condition.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
@@ -23,16 +24,20 @@ pre_ad_safe = True
 
 def cse(function: Function) -> Function:
     """`function` without repetitions; the same object when there are none."""
-    return _cse(function, {})
+    return _cse(function, {}, ())
 
 
-def _cse(function: Function, env: dict[Var, Atom]) -> Function:
-    seen: dict[tuple, tuple[Var, ...]] = {}
+def _cse(function: Function, env: dict[Var, Atom], held: Iterable[Var]) -> Function:
+    """`held`: parameters that are True, or a check before had failed."""
+    seen: dict[tuple, tuple[Var, ...]] = {("check", param): () for param in held}
     fills: dict[Var, tuple] = {}  # arrays of one literal are equal by value, though each stays its own
     lets: list[Let] = []
     changed = bool(env)
     for old in function.lets:
-        let = map_filled(replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given)))
+        let = map_filled(
+            replaced(old, env),
+            lambda region, given: _cse(region, _equal_params(region, given), _held_params(region, given, seen)),
+        )
         if let.primitive.name == "broadcast" and isinstance(let.args[0], Literal):
             fills[let.out] = (let.args[0], let.out.type.dims)
         key = _key(let, fills)
@@ -56,7 +61,7 @@ def _cse(function: Function, env: dict[Var, Atom]) -> Function:
 def _key(let: Let, fills: dict[Var, tuple]) -> tuple | None:
     """What makes two operations the same; None for those that may not be shared."""
     if let.primitive.name == "check":
-        return let.primitive, let.args[0]  # what held once, holds
+        return "check", let.args[0]  # what held once, holds
     if let.primitive.effect is not None or let.primitive.region or let.own_symbols():
         return None
     if let.primitive.name in ("broadcast", "undefined") and not any(isinstance(a, Var) for a in let.args):
@@ -75,6 +80,11 @@ def _equal_params(region: Function, operands: tuple) -> dict[Var, Atom]:
         if operand is not None and isinstance(operand[1], Var) and first.setdefault(operand, param) is not param:
             env[param] = first[operand]
     return env
+
+
+def _held_params(region: Function, operands: tuple, seen: Mapping[tuple, Any]) -> list[Var]:
+    """Parameters that are given a condition that was checked."""
+    return [p for p, operand in zip(region.params, operands) if operand and ("check", operand[1]) in seen]
 
 
 def _equal_rows(let: Let, env: dict[Var, Atom]) -> bool:

@@ -11,6 +11,7 @@ changes no sum of floats. Example:
     else:
         run = 0
 
+Elements of arrays that the loop reads whatever happens are stored, taken or not: what a sort exchanges.
 What a loop seeks (`if d < best: best = d`) is found seldom, and stays a branch; so does what the counters of loops, or
 the iterations before, decide, which processors guess. Floats that are no sums are left to the C compiler.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -132,6 +134,7 @@ class _Choices:
     def is_guessed_wrong(self, stmt: If, inside: list[Stmt], loop: For | While) -> bool:
         """Whether each iteration has a number of its own that decides a branch, and the branch does not change it."""
         changed = frozenset().union(*map(keys_written, inside)) & keys_read(stmt)
+        changed = frozenset(key for key in changed if isinstance(key, str))  # elements: the branch is another one's
         if changed:  # an automaton's state, if it goes on whichever side is taken
             return all(_is_integer(name, stmt) and _is_given(name, stmt.then, stmt.orelse) for name in changed)
         if any(load.buf.dims for load in loads(stmt.condition)):
@@ -165,11 +168,17 @@ class _Sides:
         self.seen = _elements_read(before) | set(loads(stmt.condition))
         self.variables: dict[str, E] = {}  # as expressions
         self.rows: list[Stmt] = []
+        self.stored: dict[str, tuple[Load, list[tuple[E, ...]]]] = {}  # elements, and on which sides that is done
         self.path: list[E] = []  # the conditions of the branches that a statement stands in
 
     def done(self) -> list[Stmt]:
         values = self.sides(self.stmt, {})
-        left = {name: self.whole(name, v) for name, v in values.items() if not self.of.is_own(name, self.stmt)}
+        for (one, here), (other, there) in combinations(self.stored.values(), 2):
+            if here != there and one.buf is other.buf and not _are_apart(one, other):
+                raise _Stays  # what one of them was may be stored over what the other one is
+        stores = [self.element(name, self.whole(name, v)) for name, v in values.items() if self.is_element(name)]
+        own = {name for name in values if self.is_element(name) or self.of.is_own(name, self.stmt)}
+        left = {name: self.whole(name, v) for name, v in values.items() if name not in own}
         while left:
             ready = next((n for n in left if not any(self.reads(e, n) for m, e in left.items() if m != n)), None)
             if ready is None or len(subexpressions(left[ready])) > 2 * MAX_NODES:
@@ -179,9 +188,25 @@ class _Sides:
             self.rows.append(
                 Store(variable.buf, (), value, None, span) if isinstance(variable, Load) else Bind(ready, value, span)
             )
-        return self.rows
+        return [*self.rows, *stores]
+
+    def is_element(self, name: str) -> bool:
+        """Whether it is no variable, but an element of an array."""
+        variable = self.variables[name]
+        return isinstance(variable, Load) and bool(variable.buf.dims)
+
+    def element(self, name: str, value: E) -> Store:
+        """What an element is given behind the branch: it is worked out before anything is stored."""
+        place = self.variables[name]
+        assert isinstance(place, Load)
+        kept = local(self.of.fresh(place.buf.name), place.dtype)
+        self.rows.append(Store(kept, (), value, None, self.stmt.span))
+        return Store(place.buf, place.index, Load(kept), None, self.stmt.span)
 
     def reads(self, e: E, name: str) -> bool:
+        if self.is_element(name):
+            place = self.variables[name]
+            return any(load.buf is place.buf and not _are_apart(load, place) for load in loads(e))
         return name in expression_symbols(e) or any(load.buf.name == name for load in loads(e) if not load.buf.dims)
 
     def sides(self, stmt: If, env: Mapping[str, _Value]) -> dict[str, _Value]:
@@ -224,6 +249,10 @@ class _Sides:
             elif isinstance(stmt, Store) and not stmt.buf.dims and stmt.buf.is_scalar:
                 self.variables[stmt.buf.name] = Load(stmt.buf)
                 env[stmt.buf.name] = self.given(stmt.buf.name, self.read(stmt.result, env))
+            elif isinstance(stmt, Store) and (place := self.place(stmt, env)) is not None:
+                self.variables[str(place)] = place
+                self.stored.setdefault(str(place), (place, []))[1].append(tuple(self.path))
+                env[str(place)] = self.given(str(place), self.read(stmt.result, env))
             elif isinstance(stmt, Bind):
                 self.variables[stmt.name] = Index(Sym(stmt.name))
                 env[stmt.name] = self.given(stmt.name, self.read(stmt.value, env))
@@ -244,17 +273,29 @@ class _Sides:
             if isinstance(x, Op) and not _is_cheap(x):
                 raise _Stays
             if isinstance(x, Load) and x.buf.dims:
-                if any(self.reads(x, name) for name in env) or not self.of.may_be_read(x, self.seen):
+                if any(name != str(x) and self.reads(x, name) for name in env):
+                    raise _Stays
+                if str(x) not in env and not self.of.may_be_read(x, self.seen):
                     raise _Stays
 
         def change(x: E) -> E | None:
             if isinstance(x, Index):
                 return self.sum_of(x.dim, sorted(name for name in symbols(x.dim) if name in env), env)
-            if isinstance(x, Load) and not x.buf.dims and x.buf.name in env:
-                return self.whole(x.buf.name, env[x.buf.name])
+            if isinstance(x, Load) and (name := str(x) if x.buf.dims else x.buf.name) in env:
+                return self.whole(name, env[name])
             return None
 
         return map_expression(e, change)
+
+    def place(self, stmt: Store, env: Mapping[str, _Value]) -> Load | None:
+        """The element that a store of a branch is into, if the loop reads it whatever happens. Two of them may be one:
+        they are stored in the order in which the branch does it, each of them once."""
+        place = Load(stmt.buf, stmt.index)
+        if place not in self.seen or stmt.buf.space == "arg" or str(place) in env:
+            return None
+        if any(name in expression_symbols(place) for name in env) or any(isinstance(i, E) for i in stmt.index):
+            return None
+        return place
 
     def sum_of(self, dim: DimLike, names: list[str], env: Mapping[str, _Value]) -> E:
         """A sum of integers, some of which are given values in the branch."""
@@ -310,15 +351,19 @@ class _Sides:
     def either(self, name: str, condition: E, one: _Value | None, other: _Value | None) -> _Value:
         """A variable that is one value or the other; None: as it was."""
         variable = self.variables[name]
-        unchanged = _Value(None, _nothing(variable.dtype) if name in self.valued else None)
+        element = self.is_element(name)
+        unchanged = _Value(None, _nothing(variable.dtype) if element or name in self.valued else None)
         one, other = one or unchanged, other or unchanged
         if unchanged in (one, other) and unchanged.more is None:
             return unchanged
         sums, kind = one.more is not None and other.more is not None, variable.dtype.kind
-        if kind not in "iub" and not (kind == "f" and variable.dtype.itemsize >= 4 and sums):
+        if kind not in "iub" and not (kind == "f" and variable.dtype.itemsize >= 4 and (sums or element)):
             raise _Stays
         if one.more is not None and other.more is not None:
             return _Value(None, _chosen(condition, one.more, other.more))
+        if element:
+            sides = self.whole(name, one), self.whole(name, other)
+            return _Value(Op("select", (condition, *sides), variable.dtype), None)
         return _Value(_chosen(condition, self.whole(name, one), self.whole(name, other)), None)
 
 
@@ -330,6 +375,12 @@ def _elements_read(block: list[Stmt]) -> set[Load]:
         given = frozenset().union(*map(keys_written, walk((stmt,))))
         seen = {x for x in seen if x.buf not in given and given.isdisjoint(keys_read(Bind("", x)))}
     return seen
+
+
+def _are_apart(one: Load, other: Load) -> bool:
+    """Whether two places of an array are surely not the same."""
+    both = zip(one.index, other.index)
+    return any(not isinstance(a, E) and not isinstance(b, E) and isinstance(a - b, int) and a != b for a, b in both)
 
 
 def _with(given: Given, name: str) -> Given:

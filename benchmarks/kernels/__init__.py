@@ -20,6 +20,7 @@ import numpy as np
 NAMES = (
     "asian_option",
     "cholesky",
+    "comb_sort",
     "conv2d_bias",
     "convolved",
     "fdtd_2d",
@@ -38,6 +39,7 @@ NAMES = (
     "nussinov",
     "random_walk",
     "seidel_2d",
+    "sieve",
     "softmax_4d",
     "spmv",
     "symm",

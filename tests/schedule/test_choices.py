@@ -188,6 +188,53 @@ def test_which_stay(function):
     assert bool(branches) == (function in STAYING or function is states)
 
 
+def in_order(x, k):
+    x, swaps = x.copy(), 0
+    for i in range(len(x)):
+        for j in range(len(x) - 1 - i):
+            if x[j] > x[j + 1]:
+                x[j], x[j + 1] = x[j + 1], x[j]
+                swaps += 1
+    return x, swaps
+
+
+def maybe_one_place(x, k):
+    """Where k is 0 the two places are one, and the one that is not stored into keeps what the other one was given."""
+    x, y = x.copy(), x.copy()
+    for i in range(4, len(x) - 4):
+        if y[i + k] <= x[i + k]:
+            x[i] = y[i + k] + x[i]
+        else:
+            x[i], x[i + k] = x[i + k], x[i]
+        y[i + k] = x[i]
+    return x, y
+
+
+def moved_on(x, k):
+    """Both sides store; the second store of one reads what its first one was."""
+    x = x.copy()
+    for i in range(1, len(x) - 1):
+        if x[i] < x[i - 1] + x[i + 1]:
+            x[i] = x[i] + 1
+            x[i + 1] = x[i] - x[i + 1]
+        else:
+            x[i + 1] = x[i]
+            x[i] = x[i - 1]
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1"])
+@pytest.mark.parametrize("function, stays", [(in_order, False), (maybe_one_place, True), (moved_on, False)])
+def test_elements_that_a_branch_stores_into(function, stays, dtype):
+    """Of elements that the loop reads whatever happens one of two numbers is stored: they may change places so."""
+    x = random.integers(0, 9, 40).astype(dtype)
+    for k in (0, 1, 3):
+        for mine, theirs in zip(mp.jit(function)(x, k), function(x, k), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    text = mp.source(function, x, 1, stage="cython").split("cdef int entry")[1]
+    assert ("if x" in text or "if y" in text) == stays
+
+
 def test_maxima_of_integers():
     """Branches that choose the larger of two are that, in tables of dynamic programming, say."""
 

@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.dims import dim_max, dim_min
+from metaphrase.core.dims import Sym, dim_max, dim_min, fresh_symbol
 
 from ..flow.gathering import all_known, is_gathered
+from ..flow.joins import nonnegative
 from ..flow.lazy import choose
 from ..operators.arithmetic import dim_of, is_wide
 from ..operators.protocols import operate
 from ..staging.literals import elements
 from ..staging.session import session
-from ..values.staged_values import StagedArray
+from ..values.staged_values import Number, StagedArray
 from ..values.views import Pick, view
 from .call import call_value, handles, has_staged
 from .gathered_calls import extreme
@@ -74,7 +75,14 @@ def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
     here = session()
     if key is None and x is not None and y is not None and here.is_bound(x) and here.is_bound(y):
         return here.size((dim_max if larger else dim_min)(x, y))
-    return choose(operate(">" if larger else "<", b, a), lambda: item, lambda: best)
+    made = choose(operate(">" if larger else "<", b, a), lambda: item, lambda: best)
+    known = [d for d in (x, y) if d is not None]
+    if key is not None or not known or not isinstance(made, Number) or made.python is not int:
+        return made
+    name, bound = fresh_symbol("one#"), next((d for d in known if isinstance(d, int)), known[0])
+    low = bound if larger else 0 if nonnegative(here, best) and nonnegative(here, item) else None
+    here.facts.learn(name, low, None if larger else bound)
+    return here.wrap(made.atom, int, Sym(name), made.among)
 
 
 maximum = _extreme(builtins.max, True)
