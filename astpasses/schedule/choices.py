@@ -204,8 +204,8 @@ class _Sides:
         return Store(place.buf, place.index, Load(kept), None, self.stmt.span)
 
     def reads(self, e: E, name: str) -> bool:
-        if self.is_element(name):
-            place = self.variables[name]
+        place = self.variables[name]
+        if isinstance(place, Load) and place.buf.dims:
             return any(load.buf is place.buf and not _are_apart(load, place) for load in loads(e))
         return name in expression_symbols(e) or any(load.buf.name == name for load in loads(e) if not load.buf.dims)
 
@@ -420,6 +420,11 @@ def _chosen(condition: E, one: E, other: E) -> E:
     if one == other:
         return one
     for inner, outside, turned in ((one, other, False), (other, one, True)):
+        if isinstance(inner, Op) and inner.name in ("max", "min") and outside in inner.args:
+            a, b = inner.args
+            nothing = constant(MONOIDS[inner.name].before_first(dtype), dtype)  # an iteration waits for one operation
+            sides = (a if b == outside else b, nothing)
+            return Op(inner.name, (outside, Op("pick", (condition, *(sides[::-1] if turned else sides)), dtype)), dtype)
         if isinstance(inner, Op) and inner.name == "pick" and outside in inner.args[1:]:  # two conditions of one choice
             here = _logic(condition, boolean(False), true) if turned else condition
             again, a, b = inner.args

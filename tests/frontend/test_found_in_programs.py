@@ -335,3 +335,15 @@ def test_a_list_of_few_items_that_is_returned_has_its_items():
     rows = mp.jit(mp.vmap(items, (0, None)))(np.array([0.5, 0.75]), x)
     assert type(rows) is list and len(rows) == 10
     np.testing.assert_allclose(np.array(rows)[:, 1], items(0.75, x))
+
+
+@pytest.mark.parametrize("factor", [2, -1, -3, 1103515245, 2**62, -(2**62), 2**63 - 1, -(2**63)])
+def test_products_with_a_constant_that_64_bits_just_hold(factor):
+    jitted = mp.jit(lambda x: (factor * x, x * factor))
+    least, most = sorted((-(2**63) // factor, (2**63 - 1) // factor))
+    for x in (x for edge in (least, most) for x in range(edge - 2, edge + 3) if -(2**63) <= x < 2**63):
+        if -(2**63) <= factor * x < 2**63:
+            assert jitted(x) == (factor * x, factor * x)
+        else:
+            with pytest.raises(OverflowError):
+                jitted(x)

@@ -150,7 +150,7 @@ def counted_out_of_sight(x):
     return total, count.calls
 
 
-@pytest.mark.parametrize("function, expected", [(counted_in_nests, (1, 1, 1)), (counted_out_of_sight, (2, 3, 4))])
+@pytest.mark.parametrize("function, expected", [(counted_in_nests, (2, 2, 2)), (counted_out_of_sight, (2, 3, 4))])
 def test_bodies_of_loops_are_staged_once_or_for_what_they_were_seen_to_change(function, expected, monkeypatch):
     passes = []
     plain = loops._pass

@@ -42,7 +42,6 @@ class Pass:
 
     def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str], guess: Foreseen):
         self.here, self.plan, self.label, self.guess = here, plan, label, guess
-        self.misjudged: list[Any] = []  # numbers that became others than was guessed
         self.entered: dict[Path, Any] = {}  # what stands for variables that are first bound in the body
         # What has one type from the second iteration on, and is carried with another that it has before.
         self.turns = ""
@@ -135,19 +134,16 @@ class Pass:
         return Spec("held")
 
     def guessed_spec(self, path: Path, entry: Any) -> Spec:
-        """The first plan, with what the code says that becomes of a variable."""
-        spec, guess, name = self.first_spec(path, entry), self.guess, self.guess.name_of(path)
-        self.plan[path] = spec
+        """The first plan: arrays that the code says to become others are carried."""
+        spec, guess = self.first_spec(path, entry), self.guess
         if isinstance(entry, StagedArray) and (path[0] in guess.bound or path[0] == "heap" and guess.places):
-            spec = self.plan[path] = Spec("array", entry.dtype, entry.type.dims, entry=entry.type.dims)
-        elif name in guess.objects and parts(entry):
-            spec = self.plan[path] = Spec("tree")
-        elif spec.kind == "number" and name in guess.numbers and weak_type(entry) is not None:
-            self.foresee(path, entry, number_of(guess.numbers[name], None))
-            self.changed = False
-        else:
-            return spec
-        guess.used = True
+            guess.used = True
+            spec = Spec("array", entry.dtype, entry.type.dims, entry=entry.type.dims)
+        self.plan[path] = spec
+        if spec.kind == "number" and path[0] in guess.numbers and weak_type(entry) is not None:
+            self.foresee(path, entry, number_of(guess.numbers[path[0]], None))
+            self.changed, guess.used = False, True
+            guess.taken.add(path[0])
         return self.plan[path]
 
     def carry(self, path: Path, type_: Array, initial: Callable[[], Atom]) -> Var:
@@ -277,7 +273,7 @@ class Pass:
         if is_missing(entry):
             missing = None if is_unset(entry) and is_or_none(out) else entry
             self.plan[path] = maybe(out.value if isinstance(out, Maybe) else out, missing)
-            first = is_unset(entry) or isinstance(entry, Undefined) and path[0] in self.guess.always
+            first = is_unset(entry) or isinstance(entry, Undefined) and path[0] in self.guess.first
             if first and len(path) == 1 and not isinstance(out, Maybe):  # nothing has read it
                 self.changed = before
                 self.entered[path] = self.enter(path, entry)
@@ -326,9 +322,8 @@ class Pass:
             raise self.mismatch(path, entry, out)
         if weak_type(out) is None and joined_number([out]) != (spec.dtype, spec.python):
             self.turns = "number"
-        name = self.guess.name_of(path)
-        if name in self.guess.numbers and joined_number([entry, out]) != (spec.dtype, spec.python):
-            self.misjudged.append(name)
+        if path[0] in self.guess.taken and joined_number([entry, out]) != (spec.dtype, spec.python):
+            raise TrialOver("its code says that it becomes another number")
         if self.fits(path, spec, entry, inside, out):
             self.by_path[path].final = self.here.atom(out, spec.dtype)
 

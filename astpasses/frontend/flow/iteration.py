@@ -80,7 +80,7 @@ def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
     return here.as_dim(here.wrap(atom, int), "the number of iterations", "count")
 
 
-def _item(here: Session, start: Any, stop: Any, step: Number, k: Any) -> Any:
+def _item(here: Session, start: Any, stop: Any, step: Any, k: Any) -> Any:
     """An item of a range of staged step, which 64 bits hold: it lies between the first one and the end."""
     if isinstance(k, int):
         return start + step * k
@@ -89,7 +89,8 @@ def _item(here: Session, start: Any, stop: Any, step: Number, k: Any) -> Any:
     if not nonnegative(here, step):
         return here.wrap(atom, int)
     name = fresh_symbol("item#")
-    here.facts.learn(name, dim_of(start), None if dim_of(stop) is None else dim_of(stop) - 1)
+    end = dim_of(stop)
+    here.facts.learn(name, dim_of(start), None if end is None else end - 1)
     return here.wrap(atom, int, Sym(name))
 
 

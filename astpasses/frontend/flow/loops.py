@@ -88,7 +88,7 @@ def roll(here: Session, loop: Loop) -> None:
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
     plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
     fresh = not labels and not plan and loop.site not in here.decisions.misjudged
-    guess = foreseen(here, loop.body) if fresh else Foreseen()
+    guess = foreseen(here, loop.body, loop.length is None) if fresh else Foreseen()
     seen = any(label is not None and label[0] == "attribute" for label in labels)
     staged = None
     here.rolling.append(loop.site)
@@ -103,7 +103,7 @@ def roll(here: Session, loop: Loop) -> None:
         if staged is not None:
             staged.work.forget()
         verdict = _verdict(error, here)
-        guessed = seen or staged is None and guess.used
+        guessed = seen or guess.used
         if not guessed or not isinstance(verdict, TrialOver):
             raise verdict from error
     else:
@@ -192,16 +192,11 @@ def _fixpoint(
                 work.forget()
         if staged is None:
             return None
-        lets = (*staged.test.builder.lets, *staged.body.builder.lets)
-        count = len(guess.numbers)
-        if guess.wrong(staged.written, work.misjudged, lets):
+        if guess.wrong(staged.written):
             work.forget()
             kept = [k for k, loc in enumerate(heap) if loc.key() in staged.written]
             heap[:] = [heap[k] for k in kept]
             renumber(plan, labels, kept)
-            if len(guess.numbers) < count:  # what others are may come of these
-                for path in [p for p, spec in plan.items() if getattr(spec, "kind", "") == "number"]:
-                    del plan[path]
         elif not work.changed:
             return staged
         items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})

@@ -210,8 +210,14 @@ def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom
         largest = None if dim is None or not here.facts.nonnegative(dim) else capacity(here, [dim])
         if isinstance(largest, Dim):
             return _check_size_fits(here, symbol, largest)
-        wide = here.emit(mul, here.emit(convert, a, dtype=_f64), here.emit(convert, b, dtype=_f64))
-        ok = here.emit(lt, here.emit(abs_, wide), literal(LIMIT))
+        factor, x = (a_value, b) if isinstance(a_value, int) else (b_value, a)
+        if isinstance(factor, int):
+            low, high = sorted((-(2**63) // factor, (2**63 - 1) // factor))
+            low += low * factor not in range(-(2**63), 2**63)
+            ok = here.emit(and_, here.emit(ge, x, literal(low)), here.emit(le, x, literal(min(high, 2**63 - 1))))
+        else:
+            wide = here.emit(mul, here.emit(convert, a, dtype=_f64), here.emit(convert, b, dtype=_f64))
+            ok = here.emit(lt, here.emit(abs_, wide), literal(LIMIT))
     elif symbol == "<<":
         ok = here.emit(eq, here.emit(SPELLED[np.right_shift], out, b), a)
         ok = here.emit(and_, ok, here.emit(lt, b, literal(64)))

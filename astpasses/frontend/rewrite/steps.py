@@ -9,6 +9,7 @@ In: a function of converted code. Out: what it stores, calls, binds and returns,
 from __future__ import annotations
 
 import types
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,26 +50,31 @@ class Use:
     args: tuple
     keywords: dict[str, Any]
     place: Place
+    sure: bool = True  # as a step: whether it is done whenever the function is called
 
 
 @dataclass
 class Bind:
     target: Any
     value: Any
+    sure: bool
 
 
 @dataclass
 class Give:
     value: Any
+    sure: bool = True
 
 
 @dataclass
 class Code:
-    """A function: its parameters, its steps, and the names that it binds, whatever happens, before it reads them."""
+    """A function: its parameters, its steps, the names that it binds, whatever happens, before it reads them, and those
+    that it reads for more than to calculate with them."""
 
     params: list[str]
     steps: list[Any]
     first: set[str]
+    asked: set[str]
 
 
 def code_of(function: types.FunctionType) -> Code | None:
@@ -88,7 +94,7 @@ def code_of(function: types.FunctionType) -> Code | None:
         reader = _Steps(control.stager, function.__code__.co_filename)
         steps = [step for statement in node.body for step in reader.steps(statement)]
         params = [p.id for p in (*node.args.posonlyargs, *node.args.args)]
-        control.codes[node.name] = Code(params, steps, _bound_first(node))
+        control.codes[node.name] = Code(params, steps, _bound_first(node), _asked(node))
     return control.codes[node.name]
 
 
@@ -97,20 +103,21 @@ class _Steps:
         self.stager, self.file = stager, file
         self.known: dict[int, Any] = {}  # of nodes: what a step does is found by its object
 
-    def steps(self, node: gast.AST) -> Iterator[Any]:
+    def steps(self, node: gast.AST, sure: bool = True) -> Iterator[Any]:
         """Those of the functions in it, which are mostly the parts of its statements, stand where these do."""
         if isinstance(node, gast.FunctionDef):  # what it returns is not what the function around it does
             for child in [] if _sets_state(node) else node.body:
-                yield from (step for step in self.steps(child) if not isinstance(step, Give))
+                yield from (step for step in self.steps(child, False) if not isinstance(step, Give))
             return
         for child in children(node):
-            yield from self.steps(child)
+            yield from self.steps(child, sure and not isinstance(node, gast.Lambda))
         if isinstance(node, gast.Call):
             step = self.expression(node)
             if isinstance(step, Use) and step.operation in _STEPS:
+                step.sure = sure
                 yield step
         elif isinstance(node, gast.Assign):
-            yield Bind(self.expression(node.targets[0]), self.expression(node.value))
+            yield Bind(self.expression(node.targets[0]), self.expression(node.value), sure)
         elif isinstance(node, gast.Return) and node.value is not None:
             yield Give(self.expression(node.value))
 
@@ -157,3 +164,13 @@ def _bound_first(node: gast.FunctionDef) -> set[str]:
         if isinstance(statement, gast.Assign):
             found.update(n.id for n in names if isinstance(n.ctx, gast.Store) and n.id not in read)
     return found
+
+
+def _asked(node: gast.FunctionDef) -> set[str]:
+    read: Counter[str] = Counter()
+    for part in (part for statement in node.body for part in walk(statement)):
+        if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Load):
+            read[part.id] += 1
+        elif isinstance(part, gast.Call) and getattr(part.func, "attr", "") in ("operate", "inplace"):
+            read.subtract(a.id for a in part.args if isinstance(a, gast.Name))
+    return {name for name, count in read.items() if count > 0}
