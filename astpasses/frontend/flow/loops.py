@@ -86,6 +86,7 @@ class StagedBody:
 def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
+    unrolled = {*here.decisions.unrolled}
     plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
     fresh = not labels and not plan and loop.site not in here.decisions.misjudged
     guess = foreseen(here, loop.body, loop.length is None) if fresh else Foreseen()
@@ -110,7 +111,9 @@ def roll(here: Session, loop: Loop) -> None:
         return
     finally:
         here.rolling.pop()
+    del verdict, staged, guess  # they hold objects that nothing else does
     here.decisions.misjudged.add(loop.site)
+    here.decisions.forget_inner(here.rolling, unrolled)
     here.decisions.solutions[loop.site, loop.rest] = ({}, [])  # what it changes may be less than in another pass
     roll(here, loop)
 

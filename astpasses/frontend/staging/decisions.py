@@ -37,6 +37,13 @@ class Decisions:
         around = self.rolled.get(site, rolling)
         self.rolled[site] = tuple(outer for outer in around if outer in rolling and outer != site)
 
+    def forget_inner(self, rolling: list[tuple], unrolled: set[tuple]) -> None:
+        """What was found of loops inside one that is tried again is not kept, but for those that trials roll now."""
+        for known in [k for k in self.solutions if k[0] not in rolling]:
+            del self.solutions[known]
+        for site in self.unrolled.keys() - unrolled:
+            del self.unrolled[site]
+
     def rolls(self, site: tuple, rolling: list[tuple]) -> bool:
         """Whether that was decided."""
         return site in self.rolled and all(outer in rolling for outer in self.rolled[site])
