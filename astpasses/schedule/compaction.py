@@ -70,7 +70,7 @@ class Counted(NamedTuple):
 
 def rounded(length: int, target: Target) -> int:
     """The length of a part of a mask: not less than what is looked at together."""
-    return -(-length // target.of_a_mask) * target.of_a_mask
+    return -(-max(1, length) // target.of_a_mask) * target.of_a_mask
 
 
 def counting(loop: For, target: Target) -> dict[Buf, Buf]:

@@ -194,7 +194,7 @@ def test_most_derivatives_have_a_slope_to_compare(decisions):
     differentiable = [name for name in SAMPLE if derive(name) is not None]
     checked = [name for name in differentiable if differences(name, decisions)]
     assert len(differentiable) > 0.7 * len(SAMPLE)
-    assert len(checked) > 0.8 * len(differentiable), sorted(set(differentiable) - set(checked))
+    assert len(checked) > 0.75 * len(differentiable), sorted(set(differentiable) - set(checked))
 
 
 def test_a_wrong_slope_is_seen(decisions, monkeypatch):
