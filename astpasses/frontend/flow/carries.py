@@ -31,7 +31,6 @@ from ..values.phi import all_of, choices_among
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
 from .carried_sizes import Sizes
 from .choices import MOST, choosable, one_of, tag_of, united
-from .foreseen import Foreseen
 from .joins import constants, describe, either, equal, joined_number, makers, nonnegative, number_of, parts, same_static
 from .specs import ArraySlot, Carried, Carry, Path, Spec, is_missing, is_or_none, is_unset, maybe
 from .stacks import fit_stack
@@ -40,8 +39,8 @@ from .stacks import fit_stack
 class Pass:
     """One staging of the body under the present plan. `plan` is shared by all passes and widens."""
 
-    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str], guess: Foreseen):
-        self.here, self.plan, self.label, self.guess = here, plan, label, guess
+    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
+        self.here, self.plan, self.label = here, plan, label
         self.entered: dict[Path, Any] = {}  # what stands for variables that are first bound in the body
         # What has one type from the second iteration on, and is carried with another that it has before.
         self.turns = ""
@@ -78,7 +77,7 @@ class Pass:
         """The value inside the body for a value at the loop's entry."""
         spec = self.plan.get(path)
         if spec is None or spec.kind == "held" and is_number(entry):  # in another staging it was an array
-            spec = self.guessed_spec(path, entry)
+            spec = self.plan[path] = self.first_spec(path, entry)
         entry = self.staged(entry)
         if spec.kind == "held":
             return entry
@@ -132,19 +131,6 @@ class Pass:
         if found is not None and isinstance(entry, tuple):
             return Spec("tree")
         return Spec("held")
-
-    def guessed_spec(self, path: Path, entry: Any) -> Spec:
-        """The first plan: arrays that the code says to become others are carried."""
-        spec, guess = self.first_spec(path, entry), self.guess
-        if isinstance(entry, StagedArray) and (path[0] in guess.bound or path[0] == "heap" and guess.places):
-            guess.used = True
-            spec = Spec("array", entry.dtype, entry.type.dims, entry=entry.type.dims)
-        self.plan[path] = spec
-        if spec.kind == "number" and path[0] in guess.numbers and weak_type(entry) is not None:
-            self.foresee(path, entry, number_of(guess.numbers[path[0]], None))
-            self.changed, guess.used = False, True
-            guess.taken.add(path[0])
-        return self.plan[path]
 
     def carry(self, path: Path, type_: Array, initial: Callable[[], Atom]) -> Var:
         if not all(map(self.here.is_bound, type_.dims)):
@@ -273,8 +259,7 @@ class Pass:
         if is_missing(entry):
             missing = None if is_unset(entry) and is_or_none(out) else entry
             self.plan[path] = maybe(out.value if isinstance(out, Maybe) else out, missing)
-            first = is_unset(entry) or isinstance(entry, Undefined) and path[0] in self.guess.first
-            if first and len(path) == 1 and not isinstance(out, Maybe):  # nothing has read it
+            if is_unset(entry) and len(path) == 1 and not isinstance(out, Maybe):  # nothing has read it
                 self.changed = before
                 self.entered[path] = self.enter(path, entry)
                 self.leave(path, entry, self.entered[path], out)
@@ -322,8 +307,6 @@ class Pass:
             raise self.mismatch(path, entry, out)
         if weak_type(out) is None and joined_number([out]) != (spec.dtype, spec.python):
             self.turns = "number"
-        if path[0] in self.guess.taken and joined_number([entry, out]) != (spec.dtype, spec.python):
-            raise TrialOver("its code says that it becomes another number")
         if self.fits(path, spec, entry, inside, out):
             self.by_path[path].final = self.here.atom(out, spec.dtype)
 

@@ -29,8 +29,7 @@ from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
 from .appends import Slot, appended, is_table, rows_of, worth_gathering
 from .carries import Pass
-from .changed_places import first_in, is_outer, labels_of, places_of, remembered, renumber
-from .foreseen import Foreseen, foreseen
+from .changed_places import first_in, is_outer, labels_of, places_of, remembered
 from .gathering import FEW, TABLE, ListGrows, all_known, refuse_read
 from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
 from .loop_objects import Known, link_objects
@@ -57,7 +56,6 @@ class Loop:
     span: Span | None = None
     rest: int = 0  # so many iterations are run apart before: what is carried is of types of its own
     peels: bool = False  # whether the first iteration can be run apart where only that changes a type
-    body: Callable | None = None  # an iteration's code, as it was converted
 
 
 @dataclass
@@ -78,7 +76,6 @@ class StagedBody:
     gathered: list[tuple[list, list[Slot]]]
     kept: tuple[list[Box], list[StagedArray]]  # of which lists hold copies: older arrays, carried ones
     row_values: list  # what stands for the rows in the body, as `rows` do in the program
-    written: set  # the keys of the places that it wrote to
     swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
     ran: Any = None  # how many iterations there were
 
@@ -86,16 +83,13 @@ class StagedBody:
 def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
-    unrolled = {*here.decisions.unrolled}
     plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
-    fresh = not labels and not plan and loop.site not in here.decisions.misjudged
-    guess = foreseen(here, loop.body, loop.length is None) if fresh else Foreseen()
-    seen = any(label is not None and label[0] == "attribute" for label in labels)
+    guessed = any(label is not None and label[0] == "attribute" for label in labels)
     staged = None
     here.rolling.append(loop.site)
     try:
         with here.holding(lambda: entry):
-            staged = _fixpoint(here, loop, entry, plan, labels, mark, guess)
+            staged = _fixpoint(here, loop, entry, plan, labels, mark)
         if staged is not None:
             _finish(here, loop, entry, staged)
     except BaseException as error:
@@ -104,16 +98,12 @@ def roll(here: Session, loop: Loop) -> None:
         if staged is not None:
             staged.work.forget()
         verdict = _verdict(error, here)
-        guessed = seen or guess.used
         if not guessed or not isinstance(verdict, TrialOver):
             raise verdict from error
     else:
         return
     finally:
         here.rolling.pop()
-    del verdict, staged, guess  # they hold objects that nothing else does
-    here.decisions.misjudged.add(loop.site)
-    here.decisions.forget_inner(here.rolling, unrolled)
     here.decisions.solutions[loop.site, loop.rest] = ({}, [])  # what it changes may be less than in another pass
     roll(here, loop)
 
@@ -142,24 +132,14 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
 
-def _fixpoint(
-    here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int, guess: Foreseen
-) -> StagedBody | None:
+def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int) -> StagedBody | None:
     heap = places_of(here, plan, labels)
-    depth = len(here.regions)
-    for key, loc in list(guess.places.items()):
-        if is_outer(here, loc, depth):
-            guess.used = True
-            heap.append(loc)
-            labels.append(remembered(here, loc))
-        else:
-            del guess.places[key]
     grown: list[list] = []
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
     base, objects = mark, Known()
     for _ in range(_PASSES):
-        around, work = here.growing, Pass(here, plan, labels_of(here, heap), guess)
+        around, work = here.growing, Pass(here, plan, labels_of(here, heap))
         staged = None
         try:
             here.growing = [*around, *grown]
@@ -170,7 +150,6 @@ def _fixpoint(
             here.journal.undo(mark)
             loop.set(tuple(entry))
             grown.append(over.list)
-            guess = _without_guess(guess, heap, labels, plan)
             continue
         except NeedStack as need:
             if older_loop(here, need.list):
@@ -187,32 +166,16 @@ def _fixpoint(
             need.item = need.item or items.get(id(need.list))
             make_stacks(here, stacks, need, loop.site)
             mark = here.journal.mark()
-            guess = _without_guess(guess, heap, labels, plan)
             continue
         finally:
             here.growing = around
             if staged is None or work.changed:
                 work.forget()
-        if staged is None:
-            return None
-        if guess.wrong(staged.written):
-            work.forget()
-            kept = [k for k, loc in enumerate(heap) if loc.key() in staged.written]
-            heap[:] = [heap[k] for k in kept]
-            renumber(plan, labels, kept)
-        elif not work.changed:
+        if staged is None or not staged.work.changed:
             return staged
         items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})
         del staged, work  # it holds objects that nothing else does
     raise TrialOver("what the loop carries does not settle", loop.span)
-
-
-def _without_guess(guess: Foreseen, heap: list[Location], labels: list, plan: dict) -> Foreseen:
-    """What the code says of a loop is not used where lists become other things than they are there."""
-    if guess != Foreseen():
-        for known in (heap, labels, plan):
-            known.clear()
-    return Foreseen()
 
 
 def _pass(
@@ -327,21 +290,7 @@ def _pass(
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
     return StagedBody(
-        work,
-        body,
-        test,
-        inside,
-        outside,
-        triples,
-        left,
-        index,
-        rows,
-        condition,
-        dirty,
-        gathered,
-        kept,
-        values,
-        {loc.key() for loc in written},
+        work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept, values
     )
 
 

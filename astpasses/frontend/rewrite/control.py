@@ -17,9 +17,7 @@ text runs on NumPy; with that of `stage.py` it runs on staged values. Places sta
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any
 
 import gast
 
@@ -28,7 +26,7 @@ from metaphrase.late import dataclass
 from .lowering import OPERATORS, Lowering
 from .parsing import argument_names
 from .regions import Owner, Regions, mark_swallowing
-from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, walk, yields
+from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, yields
 from .templates import constant, name, statements, text_of
 
 Place = tuple[int, int, int, int]
@@ -43,16 +41,6 @@ class Control:
     stager: str
     hints: dict[Place, str]
     invented: frozenset[str] = frozenset()
-
-    @functools.cached_property
-    def codes(self) -> dict[str, Any]:
-        """Its functions as steps, as far as they were asked for (see steps.py)."""
-        return {}
-
-    @functools.cached_property
-    def definitions(self) -> dict[str, gast.FunctionDef]:
-        """The functions in it, by their names, which are the parts of its statements."""
-        return {n.name: n for n in walk(self.node) if isinstance(n, gast.FunctionDef)}
 
     def text(self) -> str:
         """The control stage as Python text, without the definition of its stager."""

@@ -107,7 +107,7 @@ def may_swallow(kind: type) -> bool:
 _lock = lock()
 _by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
-_controls: dict[int, tuple[Control, str, types.CodeType]] = {}
+_hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
 OURS = os.path.abspath(os.path.join(__file__, "..", "..", ".."))  # no place in what stands here is a user's
 in_users_files: set[int] = set()  # the identities of converted code that stands elsewhere
 
@@ -134,23 +134,17 @@ def control_stage(function: types.FunctionType) -> Control:
 
 def is_converted(code: types.CodeType | None) -> bool:
     """Whether a code object was made here (nested functions of converted ones included)."""
-    return id(code) in _controls
+    return id(code) in _hints
 
 
 def hints_of(code: types.CodeType) -> tuple[dict[Place, str], str]:
     """Names for the results at each place of converted code, and the function's name."""
-    control, name, _ = _controls[id(code)]
-    return control.hints, name
-
-
-def control_of(code: types.CodeType) -> Control | None:
-    """The control stage that code which was made here comes from."""
-    return _controls[id(code)][0] if id(code) in _controls else None
+    return _hints[id(code)][:2]
 
 
 def invented_in(code: types.CodeType) -> frozenset[str]:
     """The names in converted code that are none of the user's."""
-    return _controls[id(code)][0].invented
+    return _hints[id(code)][3]
 
 
 def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
@@ -211,7 +205,7 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
 
 
 def _register(code: types.CodeType, made: Control, name: str) -> None:
-    _controls[id(code)] = (made, name, code)
+    _hints[id(code)] = (made.hints, name, code, made.invented)
     if not code.co_filename.startswith(OURS):
         in_users_files.add(id(code))
     for constant in code.co_consts:

@@ -22,7 +22,6 @@ class Decisions:
     pinned: dict[int, tuple[str, Span | None, str]] = field(default_factory=dict)
     unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
-    misjudged: set[tuple] = field(default_factory=set)  # loops that don't store into what their code says
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
     rolled: dict[tuple, tuple] = field(default_factory=dict)  # and which loops around are, too
     roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
@@ -36,13 +35,6 @@ class Decisions:
         """Decide that a loop is rolled, as long as those around are that trials roll now."""
         around = self.rolled.get(site, rolling)
         self.rolled[site] = tuple(outer for outer in around if outer in rolling and outer != site)
-
-    def forget_inner(self, rolling: list[tuple], unrolled: set[tuple]) -> None:
-        """What was found of loops inside one that is tried again is not kept, but for those that trials roll now."""
-        for known in [k for k in self.solutions if k[0] not in rolling]:
-            del self.solutions[known]
-        for site in self.unrolled.keys() - unrolled:
-            del self.unrolled[site]
 
     def rolls(self, site: tuple, rolling: list[tuple]) -> bool:
         """Whether that was decided."""
