@@ -134,7 +134,7 @@ class _Choices:
     def is_guessed_wrong(self, stmt: If, inside: list[Stmt], loop: For | While) -> bool:
         """Whether each iteration has a number of its own that decides a branch, and the branch does not change it."""
         changed = frozenset().union(*map(keys_written, inside)) & keys_read(stmt)
-        changed = frozenset(key for key in changed if isinstance(key, str))  # elements: the branch is another one's
+        changed = frozenset(key for key in changed if isinstance(key, str))  # what elements are is data again
         if changed:  # an automaton's state, if it goes on whichever side is taken
             return all(_is_integer(name, stmt) and _is_given(name, stmt.then, stmt.orelse) for name in changed)
         if any(load.buf.dims for load in loads(stmt.condition)):
@@ -176,8 +176,9 @@ class _Sides:
         for (one, here), (other, there) in combinations(self.stored.values(), 2):
             if here != there and one.buf is other.buf and not _are_apart(one, other):
                 raise _Stays  # what one of them was may be stored over what the other one is
-        stores = [self.element(name, self.whole(name, v)) for name, v in values.items() if self.is_element(name)]
-        own = {name for name in values if self.is_element(name) or self.of.is_own(name, self.stmt)}
+        places = {name: place for name in values if (place := self.element(name)) is not None}
+        stores = [self.stores(place, self.whole(name, values[name])) for name, place in places.items()]
+        own = {*places, *(name for name in values if name not in places and self.of.is_own(name, self.stmt))}
         left = {name: self.whole(name, v) for name, v in values.items() if name not in own}
         while left:
             ready = next((n for n in left if not any(self.reads(e, n) for m, e in left.items() if m != n)), None)
@@ -190,22 +191,20 @@ class _Sides:
             )
         return [*self.rows, *stores]
 
-    def is_element(self, name: str) -> bool:
-        """Whether it is no variable, but an element of an array."""
+    def element(self, name: str) -> Load | None:
+        """The element of an array that it is; None of a variable."""
         variable = self.variables[name]
-        return isinstance(variable, Load) and bool(variable.buf.dims)
+        return variable if isinstance(variable, Load) and variable.buf.dims else None
 
-    def element(self, name: str, value: E) -> Store:
-        """What an element is given behind the branch: it is worked out before anything is stored."""
-        place = self.variables[name]
-        assert isinstance(place, Load)
+    def stores(self, place: Load, value: E) -> Store:
+        """What gives an element its value behind the branch: that is worked out before anything is stored."""
         kept = local(self.of.fresh(place.buf.name), place.dtype)
         self.rows.append(Store(kept, (), value, None, self.stmt.span))
         return Store(place.buf, place.index, Load(kept), None, self.stmt.span)
 
     def reads(self, e: E, name: str) -> bool:
-        place = self.variables[name]
-        if isinstance(place, Load) and place.buf.dims:
+        place = self.element(name)
+        if place is not None:
             return any(load.buf is place.buf and not _are_apart(load, place) for load in loads(e))
         return name in expression_symbols(e) or any(load.buf.name == name for load in loads(e) if not load.buf.dims)
 
@@ -351,7 +350,7 @@ class _Sides:
     def either(self, name: str, condition: E, one: _Value | None, other: _Value | None) -> _Value:
         """A variable that is one value or the other; None: as it was."""
         variable = self.variables[name]
-        element = self.is_element(name)
+        element = self.element(name) is not None
         unchanged = _Value(None, _nothing(variable.dtype) if element or name in self.valued else None)
         one, other = one or unchanged, other or unchanged
         if unchanged in (one, other) and unchanged.more is None:
@@ -420,7 +419,7 @@ def _chosen(condition: E, one: E, other: E) -> E:
     if one == other:
         return one
     for inner, outside, turned in ((one, other, False), (other, one, True)):
-        if isinstance(inner, Op) and inner.name in ("max", "min") and outside in inner.args:
+        if dtype.kind in "iu" and isinstance(inner, Op) and inner.name in ("max", "min") and outside in inner.args:
             a, b = inner.args
             nothing = constant(MONOIDS[inner.name].before_first(dtype), dtype)  # an iteration waits for one operation
             sides = (a if b == outside else b, nothing)

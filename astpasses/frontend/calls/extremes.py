@@ -77,7 +77,8 @@ def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
         return here.size((dim_max if larger else dim_min)(x, y))
     made = choose(operate(">" if larger else "<", b, a), lambda: item, lambda: best)
     known = [d for d in (x, y) if d is not None]
-    if key is not None or not known or not isinstance(made, Number) or made.python is not int:
+    chosen = made is not best and made is not item  # by the run
+    if key is not None or not known or not chosen or not isinstance(made, Number) or made.python is not int:
         return made
     name, bound = fresh_symbol("one#"), next((d for d in known if isinstance(d, int)), known[0])
     low = bound if larger else 0 if nonnegative(here, best) and nonnegative(here, item) else None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.arrays import update_at
 from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
@@ -164,8 +165,6 @@ def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
     sums = getattr(function, "__name__", "") == "at"
     rounds = sums and target.dtype.kind in "iub" and result_type(_operand(here, args[1])).kind in "fc"
     if sums and (rounds or not _index_arrays(args[0])):
-        from metaphrase.astpasses.library.arrays import update_at
-
         from .call import call_value
 
         return call_value(update_at, (function.__self__, target, *args), keywords)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.arrays import update_at
 from metaphrase.source import UnsupportedError
 
 from ..staging.journal import noticed
@@ -108,8 +109,6 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
         return call_value(object.__setattr__, (owner, *args), keywords)
     kind = type(owner)
     if kind is np.ufunc and name == "at" and args and isinstance(args[0], (Staged, np.ndarray)):
-        from metaphrase.astpasses.library.arrays import update_at
-
         target = here.lift(args[0]) if isinstance(args[0], np.ndarray) else args[0]
         return call_value(update_at, (owner, target, *args[1:]), keywords)
     if isinstance(owner, BaseException) and name in ("__init__", "add_note"):

@@ -47,7 +47,6 @@ class Repeated:
     def __init__(self, function: Any):
         self.function = function  # kept, so that its id stays its own
         self.operations: int | None = 0
-        self.regions: list[Any] = []  # around those that were written out
         self.program: Program | None = None
 
 
@@ -97,9 +96,6 @@ def call_again(here: Session, function: types.FunctionType, run: Callable[[], An
         return run()
     if known.program is None and known.operations >= WRITTEN_OUT:
         known.program = _staged(here, function, args, keywords)
-        around = [r for r in known.regions if r in here.regions and r.name == "body"]
-        if around and known.program is not None:  # in another pass over the loop's body they are calls, too
-            around[-1].again = True
     if known.program is not None and _serves_now(known.program):
         return _bound(here, known.program, tree_util.tree_leaves((args, keywords)))
     if known.operations >= WRITTEN_OUT:
@@ -112,7 +108,6 @@ def call_again(here: Session, function: types.FunctionType, run: Callable[[], An
     leaves = tree_util.tree_leaves(result) if plain else []
     atoms = [v.box.first if isinstance(v, StagedArray) else v._atom for v in leaves if isinstance(v, Staged)]
     if plain and len(set(atoms)) == len(atoms) and {v for let in lets[first:] for v in let.outs}.issuperset(atoms):
-        known.regions += [r for r in here.regions if r not in known.regions]
         known.operations += sum(1 + sum(map(operations, let.regions())) for let in lets[first:])
     else:  # it stores, or gives what is known elsewhere, or what is more than arrays
         known.operations = None

@@ -28,7 +28,7 @@ def remembered(here: Session, loc: Location) -> tuple | None:
 def places_of(here: Session, plan: dict, labels: list) -> list[Location]:
     """The places that the loop was seen to change, as far as they are there; `plan` and `labels` number them."""
     heap: list[Location] = []
-    kept: list[int] = []
+    numbers: dict[int, int] = {}
     for k, label in enumerate(labels):
         loc: Location | None = None
         if label is not None and label[0] == "attribute":
@@ -39,18 +39,12 @@ def places_of(here: Session, plan: dict, labels: list) -> list[Location]:
         elif (box := here.newest.get(label)) is not None and box.region in here.regions and box.alive():
             loc = BoxLocation(box)
         if loc is not None and all(loc.key() != other.key() for other in heap):
-            kept.append(k)
+            numbers[k] = len(heap)
             heap.append(loc)
-    renumber(plan, labels, kept)
+    kept = {path: plan.pop(path) for path in [p for p in plan if p[0] == "heap"]}
+    plan.update({("heap", numbers[p[1]], *p[2:]): spec for p, spec in kept.items() if p[1] in numbers})
+    labels[:] = [labels[k] for k in numbers]
     return heap
-
-
-def renumber(plan: dict, labels: list, kept: list[int]) -> None:
-    """Only these places are left of those that `plan` and `labels` number."""
-    numbers = {k: new for new, k in enumerate(kept)}
-    specs = {path: plan.pop(path) for path in [p for p in plan if p[0] == "heap"]}
-    plan.update({("heap", numbers[p[1]], *p[2:]): spec for p, spec in specs.items() if p[1] in numbers})
-    labels[:] = [labels[k] for k in kept]
 
 
 def first_in(here: Session, loc: Location, mark: int) -> Any:

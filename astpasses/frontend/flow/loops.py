@@ -278,7 +278,7 @@ def _pass(
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}
             asked = {*here.journal.shared.asked[questions:], *(id(loc.owner) for loc in written)}
-            work.changed = objects.settle(work, made, asked) or body.again
+            work.changed = objects.settle(work, made, asked)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
         note_held(work, body, values, gathered)

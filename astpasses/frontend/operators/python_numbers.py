@@ -212,9 +212,9 @@ def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom
             return _check_size_fits(here, symbol, largest)
         factor, x = (a_value, b) if isinstance(a_value, int) else (b_value, a)
         if isinstance(factor, int):
-            low, high = sorted((-(2**63) // factor, (2**63 - 1) // factor))
-            low += low * factor not in range(-(2**63), 2**63)
-            ok = here.emit(and_, here.emit(ge, x, literal(low)), here.emit(le, x, literal(min(high, 2**63 - 1))))
+            down, up = (2**63, 2**63 - 1) if factor > 0 else (2**63 - 1, 2**63)
+            low, high = -(down // abs(factor)), min(up // abs(factor), 2**63 - 1)
+            ok = here.emit(and_, here.emit(ge, x, literal(low)), here.emit(le, x, literal(high)))
         else:
             wide = here.emit(mul, here.emit(convert, a, dtype=_f64), here.emit(convert, b, dtype=_f64))
             ok = here.emit(lt, here.emit(abs_, wide), literal(LIMIT))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.astpasses.library.arrays import spaced_places
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, Sym, dim_max, floordiv, fresh_symbol
 from metaphrase.core.ir import Atom
@@ -71,8 +72,6 @@ def unknown_step(index: Any) -> bool:
 
 def spaced(here: Session, index: slice, axis: int, dim: DimLike) -> Spaced:
     """The step to the view that a slice of unknown step picks."""
-    from metaphrase.astpasses.library.arrays import spaced_places
-
     from ..calls.call import call_value
 
     places = call_value(spaced_places, (index.start, index.stop, index.step, here.size(dim)), {})

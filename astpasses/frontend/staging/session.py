@@ -63,8 +63,7 @@ class Region:
     """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound inside."""
 
     def __init__(self, name: str, mark: int):
-        self.name, self.builder, self.mark = name, Builder(name), mark
-        self.again = False  # whether a body is worth staging again
+        self.builder, self.mark = Builder(name), mark
         self.fresh: dict[int, Any] = {}
         self.labels: dict[int, tuple] = {}
         self.symbols: set[str] = set()
