@@ -6,6 +6,7 @@ in the order of the arguments. `STATIC` numbers those that must be Python values
 import jax
 import jax.numpy as jnp
 from jax import lax
+from kernels import NAMES
 
 
 def cholesky(a):
@@ -273,7 +274,21 @@ def trial_division(n):
     return jax.vmap(prime)(jnp.arange(2, n)).sum()
 
 
-STATIC = {"mandelbrot": (4, 5, 6), "nbody": (3,), "trial_division": (0,)}
+def comb_sort(x):
+    return jnp.sort(x)
+
+
+def sieve(n):
+    """A number is crossed out at each prime up to its root: places are computed, not stored."""
+    numbers = jnp.arange(n + 1)
+
+    def cross_out(p, prime):
+        return prime & ~((numbers % p == 0) & (numbers >= p * p) & prime[p])
+
+    return lax.fori_loop(2, int(n**0.5) + 1, cross_out, numbers > 1).sum()
+
+
+STATIC = {"mandelbrot": (4, 5, 6), "nbody": (3,), "sieve": (0,), "trial_division": (0,)}
 
 
 def convolved(image, weights):
@@ -306,36 +321,7 @@ def metropolis(spins, where, chances, beta):
     return lax.fori_loop(0, len(where), step, spins.reshape(n, n))
 
 
-FORMS = {
-    name: [globals()[name]]
-    for name in (
-        "asian_option",
-        "cholesky",
-        "conv2d_bias",
-        "convolved",
-        "fdtd_2d",
-        "floyd_warshall",
-        "gemm",
-        "gray_scott",
-        "heat_3d",
-        "huber",
-        "jacobi_1d",
-        "jacobi_2d",
-        "lu",
-        "mandelbrot",
-        "metropolis",
-        "mlp",
-        "nbody",
-        "nussinov",
-        "random_walk",
-        "seidel_2d",
-        "softmax_4d",
-        "spmv",
-        "symm",
-        "syrk",
-        "trial_division",
-    )
-}
+FORMS = {name: [globals()[name]] for name in NAMES}
 FORMS["conv2d_bias"].append(conv2d_bias_sum)
 FORMS["convolved"].append(convolved_sum)
 FORMS["mandelbrot"].append(mandelbrot_lanes)
