@@ -202,19 +202,22 @@ static void mp_pool_begin(mp_job *job, int64_t parts) {
     pthread_mutex_unlock(&mp_pool.lock);
 }
 
-/* Wait for the threads that have begun; no other one begins. It may be left, and called again. */
-static void mp_pool_wait(void) {
+/* Wait for the threads that have begun, or only so many turns; no other one begins. Whether all have ended. It may be
+   left, and called again. */
+static int mp_pool_wait(int turns) {
     struct timespec a_while = {0, 50000};
     atomic_store(&mp_pool.job, NULL);
-    for (int n = 0; atomic_load(&mp_pool.inside); n++) {
+    for (int n = 0; atomic_load(&mp_pool.inside); n += n < 2 * MP_SPINS) {
+        if (n == turns) return 0;
         if (n < MP_SPINS) mp_pause();
         else if (n < 2 * MP_SPINS) sched_yield();
         else nanosleep(&a_while, NULL);
     }
+    return 1;
 }
 
 static void mp_pool_end(void) {
-    mp_pool_wait();
+    mp_pool_wait(-1);
     atomic_store(&mp_pool.taken, 0);
 }
 

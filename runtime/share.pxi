@@ -32,13 +32,19 @@ cdef extern from *:
     """
     #define mp_load(place) __atomic_load_n((place), __ATOMIC_RELAXED)
     #define mp_store(place, value) __atomic_store_n((place), (value), __ATOMIC_RELAXED)
-    /* The caller's parts, and its waiting for those of others, which a signal may end in the middle: then MP_INTERRUPTED,
-       and the others still run. `busy` is above 0 before and after. */
-    static __attribute__((noinline)) int mp_work_or_leave(mp_ctx *c, mp_job *job) {
-        if (!mp_running || mp_running->context != c || !pthread_equal(pthread_self(), mp_main_thread)) {
-            mp_pool_work(job, 0);
-            return 0;
-        }
+    /* The caller's parts, then its waiting for those of others. Where that is long, and the caller has not polled yet, it
+       does so now, so that signals come and Python's other threads run. */
+    static int mp_work_and_wait(mp_ctx *c, mp_job *job, int (*first_poll)(mp_ctx *)) {
+        mp_pool_work(job, 0);
+        int status = !mp_pool_wait(MP_SPINS) && first_poll ? first_poll(c) : 0;
+        if (!status) mp_pool_wait(-1);
+        return status;
+    }
+    /* The same, which a signal may end in the middle: then MP_INTERRUPTED, and the others still run. `busy` is above 0
+       before and after. */
+    static __attribute__((noinline)) int mp_work_or_leave(mp_ctx *c, mp_job *job, int (*first_poll)(mp_ctx *)) {
+        if (!mp_running || mp_running->context != c || !pthread_equal(pthread_self(), mp_main_thread))
+            return mp_work_and_wait(c, job, first_poll);
         mp_run run;
         volatile int status = 0;
         run.context = c;
@@ -47,10 +53,7 @@ cdef extern from *:
             mp_running = &run;
             if (c->pending && c->busy == 1 && mp_run_handlers(c)) status = MP_INTERRUPTED;
             c->busy--;
-            if (!status) {
-                mp_pool_work(job, 0);
-                mp_pool_wait();
-            }
+            if (!status) status = mp_work_and_wait(c, job, first_poll);
         } else status = MP_INTERRUPTED;
         c->busy++;
         mp_running = run.outer;
@@ -59,7 +62,7 @@ cdef extern from *:
     """
     int64_t mp_load(int64_t* place) nogil
     void mp_store(int64_t* place, int64_t value) nogil
-    int mp_work_or_leave(mp_ctx* c, mp_job* job) noexcept nogil
+    int mp_work_or_leave(mp_ctx* c, mp_job* job, int (*first_poll)(mp_ctx*) noexcept nogil) noexcept nogil
 
 cdef int64_t FUEL_IN_REGION = 1_000_000      # up to a millisecond until a thread looks whether it shall stop
 cdef Call* contexts = <Call*>calloc(MP_SLOTS, sizeof(Call))    # of the threads that take part in the one job there is
@@ -105,7 +108,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     if alone:
         c.blas_alone(1)
     mp_pool_begin(&region.job, parts - first)
-    if mp_work_or_leave(c, &region.job) != 0:
+    if mp_work_or_leave(c, &region.job, region.poll if (<Call*>c).last_poll == 0 else NULL) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()
     if alone:

@@ -48,9 +48,12 @@ cdef extern from *:
         if (run) {
             if (run->context->busy) run->context->pending = 1;
             else {
-                run->context->busy = 1;
-                int status = mp_run_handlers(run->context);
-                run->context->busy = 0;
+                int status;
+                do {    /* again, if another one came at the end of it */
+                    run->context->busy = 1;
+                    status = mp_run_handlers(run->context);
+                    run->context->busy = 0;
+                } while (!status && run->context->pending);
                 if (status) mp_go_to_place(run->place);
             }
         }

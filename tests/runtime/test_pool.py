@@ -183,16 +183,31 @@ def test_a_handler_that_raises_ends_all_parts(run, alarm, count, parts):
         np.testing.assert_array_equal(run(np.ones(100)), 2 * np.ones(100))
 
 
-def test_a_handler_that_raises_ends_the_parts_of_others_that_the_caller_waits_for(run, alarm):
+@pytest.mark.parametrize("n", [1000, 1_000_000], ids=["the caller takes both", "the caller only waits"])
+def test_a_handler_that_raises_ends_the_parts_of_others_that_the_caller_waits_for(run, alarm, n):
+    """The first part is over before the caller looks for signals; while it lasts, the other thread takes the second."""
     threads.use(2)
     run(np.ones(100))
     for k in range(5):
         alarm(0.05 + 0.01 * k, True)
         begin = time.perf_counter()
         with pytest.raises(Stop):
-            run(np.ones(2), n=1000, rounds=20_000_000, short=1)
+            run(np.ones(2), n=n, rounds=20_000_000_000 // n, short=1)
         assert time.perf_counter() - begin < 1.0
         np.testing.assert_array_equal(run(np.ones(100)), 2 * np.ones(100))
+
+
+def test_other_threads_of_python_run_while_a_caller_only_waits(run):
+    threads.use(2)
+    run(np.ones(100))
+    caller = threading.Thread(target=run, args=(np.ones(2), 1_000_000, 1000, 1))
+    begin = time.perf_counter()
+    caller.start()
+    longest, before = 0, begin
+    while caller.is_alive():
+        now = time.perf_counter()
+        longest, before = max(longest, now - before), now
+    assert longest < 0.5 * (time.perf_counter() - begin)
 
 
 @pytest.mark.parametrize("first", [0, 1])
