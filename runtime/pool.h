@@ -11,18 +11,22 @@
    (MP_GRACE) where the other one has begun and will soon be done. Between jobs a thread looks out for the next one for a short while
    (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: so who has a job
    while all sleep begins it alone and looks at the clock (mp_pool_worth). A thread that wakes on the caller's processor,
-   where the system likes to put it, moves to another one: it would run in the caller's stead. One job at a time: who finds
-   the pool taken does its parts alone. Threads block all signals. A child process after a fork has no threads, and starts
+   where the system likes to put it, moves to another one, and stays away: it would run in the caller's stead. One job at a
+   time: who finds the pool taken does its parts alone. Threads block all signals. A child process after a fork has no threads, and starts
    its own. */
 #ifndef METAPHRASE_POOL_H
 #define METAPHRASE_POOL_H
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     MP_SLOTS = 64,
@@ -44,20 +48,18 @@ struct mp_job {
 
 static struct {
     _Atomic(mp_job *) job;
-    _Atomic int jobs;    /* so many were begun */
+    _Atomic int jobs;    /* so many were begun; threads that sleep wait for another one */
     _Atomic int inside;  /* threads that may be looking at `job` */
     _Atomic int taken;
     _Atomic int asleep;
     _Atomic int64_t alone; /* nanoseconds of jobs that were done while all slept */
     _Atomic int64_t until; /* the time when the last of them ended */
     _Atomic int processor; /* of the caller */
-    int called;            /* so many have been woken, and are on their way */
     _Atomic int threads;
     int forks;           /* so many times this process is a child of the one that began */
     int hooked;
     pthread_mutex_t lock;
-    pthread_cond_t begun;
-} mp_pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
+} mp_pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline int mp_pool_forks(void) { return mp_pool.forks; }
 static inline void mp_pool_lock(void) { pthread_mutex_lock(&mp_pool.lock); }
@@ -95,30 +97,34 @@ static void mp_pool_work(mp_job *job, int slot) {
     }
 }
 
-/* To another processor than this one, if this thread may run there; then where it likes to. */
-static void mp_pool_move(int processor) {
-    cpu_set_t all, others;
-    if (sched_getaffinity(0, sizeof all, &all)) return;
-    others = all;
+/* To another of these processors than this one, if there is any. */
+static void mp_pool_move(int processor, const cpu_set_t *all) {
+    cpu_set_t others = *all;
     CPU_CLR(processor, &others);
-    if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others)) sched_setaffinity(0, sizeof all, &all);
+    if (CPU_COUNT(&others)) sched_setaffinity(0, sizeof others, &others);
+}
+
+static void mp_pool_sleep(int seen) {
+    atomic_fetch_add(&mp_pool.asleep, 1);
+    while (atomic_load(&mp_pool.jobs) == seen)
+        syscall(SYS_futex, &mp_pool.jobs, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_sub(&mp_pool.asleep, 1);
+}
+
+static void mp_pool_wake(void) {
+    if (atomic_load(&mp_pool.asleep)) syscall(SYS_futex, &mp_pool.jobs, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void *mp_pool_thread(void *number) {
     int slot = (int)(intptr_t)number, seen = 0;
+    cpu_set_t all;
+    if (sched_getaffinity(0, sizeof all, &all)) CPU_ZERO(&all);
     for (;;) {
         for (int n = 0; n < MP_SPINS && atomic_load(&mp_pool.jobs) == seen; n++) mp_pause();
-        if (atomic_load(&mp_pool.jobs) == seen) {
-            pthread_mutex_lock(&mp_pool.lock);
-            atomic_fetch_add(&mp_pool.asleep, 1);
-            while (atomic_load(&mp_pool.jobs) == seen) pthread_cond_wait(&mp_pool.begun, &mp_pool.lock);
-            atomic_fetch_sub(&mp_pool.asleep, 1);
-            if (mp_pool.called) mp_pool.called--;
-            pthread_mutex_unlock(&mp_pool.lock);
-        }
+        if (atomic_load(&mp_pool.jobs) == seen) mp_pool_sleep(seen);
         seen = atomic_load(&mp_pool.jobs);
         int processor = sched_getcpu();
-        if (processor >= 0 && processor == atomic_load(&mp_pool.processor)) mp_pool_move(processor);
+        if (processor >= 0 && processor == atomic_load(&mp_pool.processor)) mp_pool_move(processor, &all);
         atomic_fetch_add(&mp_pool.inside, 1);
         mp_job *job = atomic_load(&mp_pool.job);
         if (job && slot < job->slots) {
@@ -132,13 +138,11 @@ static void *mp_pool_thread(void *number) {
 
 static void mp_pool_in_child(void) {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t begun = PTHREAD_COND_INITIALIZER;
     mp_pool.lock = lock;
-    mp_pool.begun = begun;
     mp_pool.threads = 0;
     mp_pool.forks++;
     mp_pool.job = NULL;
-    mp_pool.inside = mp_pool.taken = mp_pool.asleep = mp_pool.called = 0;
+    mp_pool.inside = mp_pool.taken = mp_pool.asleep = 0;
 }
 
 /* Whether a job may begin, for as many threads as asked, the caller included: none may while another one runs. What was
@@ -196,10 +200,7 @@ static void mp_pool_begin(mp_job *job, int64_t parts) {
     atomic_store(&mp_pool.job, job);
     atomic_fetch_add(&mp_pool.jobs, 1);
     atomic_store(&mp_pool.alone, 0);
-    if (!atomic_load(&mp_pool.asleep)) return;
-    pthread_mutex_lock(&mp_pool.lock);
-    if (!mp_pool.called && (mp_pool.called = atomic_load(&mp_pool.asleep))) pthread_cond_broadcast(&mp_pool.begun);
-    pthread_mutex_unlock(&mp_pool.lock);
+    mp_pool_wake();
 }
 
 /* Wait for the threads that have begun, or only so many turns; no other one begins. Whether all have ended. It may be
