@@ -24,6 +24,7 @@ from ..flow.gathering import length as gathered_length
 from ..flow.generators import Lazy, all_of, any_of, first, mapped
 from ..flow.iteration import staged_range
 from ..flow.iterators import Ranged, iterator, next_of
+from ..flow.lazy import choose, lazily
 from ..operators.arithmetic import WEAK
 from ..operators.protocols import call_written, operate, steps, written
 from ..operators.python_numbers import LONE_ELEMENTS, to_integer
@@ -31,7 +32,7 @@ from ..staging.captured import guard_presence, guard_structure
 from ..staging.literals import elements, load_attribute
 from ..staging.python_names import python_name
 from ..staging.session import session
-from ..values.staged_values import Number, Staged, StagedArray
+from ..values.staged_values import Maybe, Number, Staged, StagedArray
 from .call import answers, call_value, handles
 from .gathered_calls import in_order, is_one_column, summed
 from .gathered_calls import total as gathered_total
@@ -318,7 +319,6 @@ def _lazily_all(word: str, reduced: Any) -> Callable:
         if isinstance(iterable, Lazy) and iterable.steps is None:
             return any_of(session(), iterable, word == "or", lambda item: item)
         out: Any = word == "and"
-        from ..flow.lazy import lazily
 
         for item in elements(session(), iterable):
             out = lazily(word, out, lambda item=item: bool_(item))
@@ -366,11 +366,14 @@ def getattr_(target: Any, name: str, *default: Any) -> Any:
     if default and isinstance(target, (Number, StagedArray)) and not hasattr_(target, name):
         return default[0]
     try:
-        return load_attribute(session(), target, name)
+        value = load_attribute(session(), target, name)
     except AttributeError:
         if default:
             return default[0]
         raise
+    if default and isinstance(value, Maybe) and value.missing is not None:  # only some paths have set it
+        return choose(value.flag, lambda: value.value, lambda: default[0])
+    return value
 
 
 @handles(setattr)
@@ -396,7 +399,8 @@ def hasattr_(target: Any, name: str) -> bool:
         return hasattr(python or target.dtype.type, name)
     found = hasattr(target, name)
     guard_presence(session(), target, name, found)
-    return found
+    value = getattr(target, "__dict__", {}).get(name)
+    return value.flag if isinstance(value, Maybe) and value.missing is not None else found
 
 
 @handles(callable)

@@ -19,9 +19,10 @@ from metaphrase.late import dataclass, field
 from metaphrase.ops.regions import loop as core_loop
 from metaphrase.source import SourceError, Span
 
+from ..rewrite.plain import Undefined
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
-from ..staging.journal import MISSING, BoxLocation, ItemLocation, Location, StructureLocation
+from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, ListRead, NeedConcrete, PeelFirst, StagerSignal, TrialOver
@@ -266,7 +267,7 @@ def _pass(
             if loc.key() not in known:
                 known[loc.key()] = len(heap)
                 first = first_in(here, loc, after_entry)
-                if not isinstance(loc, BoxLocation) and first is not MISSING:  # missing: the class may have it
+                if not isinstance(loc, BoxLocation) and not isinstance(first, Undefined):  # the class may have it
                     work.foresee(("heap", len(heap)), first, loc.read())
                 heap.append(loc)
                 labels.append(remembered(here, loc))

@@ -38,6 +38,19 @@ class Undefined:
         return UnboundLocalError(f"cannot access local variable '{self.label}' where it is not associated with a value")
 
 
+class NoAttribute(Undefined):
+    """What an attribute is that an object does not have yet. `label` is its name."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str, label: str):
+        super().__init__(label)
+        self.kind = kind
+
+    def error(self) -> AttributeError:  # type: ignore[override]
+        return AttributeError(f"{self.kind!r} object has no attribute {self.label!r}")
+
+
 @dataclass
 class Nested:
     """A `for` of a comprehension: its iterable, what it makes of an item (or another `for`), its test."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..rewrite.plain import Undefined
+from ..rewrite.plain import NoAttribute, Undefined
 from ..values.objects import Shared
 from ..values.staged_values import Box
 
@@ -98,7 +98,7 @@ class AttributeLocation(Location):
         return ("attribute", id(self.owner), self.name)
 
     def read(self) -> Any:
-        return getattr(self.owner, self.name, MISSING)
+        return getattr(self.owner, self.name, NoAttribute(type(self.owner).__name__, self.name))
 
     def stored(self) -> Any:
         own = getattr(self.owner, "__dict__", None)
@@ -109,7 +109,7 @@ class AttributeLocation(Location):
 
     def write(self, value: Any) -> None:
         plain = type if isinstance(self.owner, type) else object  # past what the user's class does on stores
-        if value is MISSING:
+        if isinstance(value, Undefined):
             if self.name in getattr(self.owner, "__dict__", {}):
                 plain.__delattr__(self.owner, self.name)
         else:

@@ -20,9 +20,10 @@ from metaphrase.core.ir import Var
 from metaphrase.core.types import Array
 
 from ..operators.arithmetic import WEAK
+from ..rewrite.plain import Undefined
 from ..values.sources import AttributeSource, ItemSource, NumberSource, Source, is_number
 from ..values.staged_values import Number, Staged, Unsettled
-from .journal import MISSING, AttributeLocation, ItemLocation, Location
+from .journal import AttributeLocation, ItemLocation, Location
 from .session import Session
 from .signals import Restart
 from .under_way import changing_numbers, sessions
@@ -62,7 +63,7 @@ def before_write(here: Session, location: Location) -> None:
         return
     owner = None if is_copy(here, location.owner) else source_of(here, location.owner)
     old = location.read()
-    if owner is None or old is MISSING or isinstance(old, (Staged, Unsettled)):
+    if owner is None or isinstance(old, (Undefined, Staged, Unsettled)):
         return
     source: Source = (
         AttributeSource(owner, location.name)

@@ -19,6 +19,7 @@ from metaphrase.source import UnsupportedError
 from ..calls.text import Text
 from ..flow.gathering import Rows, all_known, columns, expanded, is_gathered, lists_in, not_a_list
 from ..flow.joins import instance_parts, parts
+from ..rewrite.plain import NoAttribute
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
 from ..values.optional import Either, made_anew, one_value, optional, text_of_values
@@ -125,9 +126,11 @@ class Collector:
         if isinstance(value, Either):
             leaves, tree = self.take_apart(value.value)
             return [value.flag, *leaves], optional(tree, value.number)
-        if not isinstance(value, Maybe) or value.missing is not None:
+        if not isinstance(value, Maybe) or value.missing is not None and not isinstance(value.missing, NoAttribute):
             return None
         leaves, tree = self.take_apart(value.value)
+        if value.missing is not None:  # an attribute is there in what the call gives, set or not
+            return leaves, tree
         return [value.flag, *leaves], optional(tree)
 
     def take_choice_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:

@@ -73,5 +73,5 @@ def _settle(value: Any) -> Any:
     if missing is None:
         here.emit(check, ok, exception="TypeError", message="a value that is None here is used as a number")
     else:
-        here.emit(check, ok, exception="UnboundLocalError", message=str(missing.error()))
+        here.emit(check, ok, exception=type(error := missing.error()).__name__, message=str(error))
     return settled(value.value)
