@@ -9,6 +9,9 @@
 # Python. Where a signal's handler raises on the caller's thread, it leaves its part at once; the others stop at their next
 # poll, and are waited for, since they write to the caller's arrays. So do parts behind one that fails. A child that a
 # handler forks off in the midst has no other thread, and what those had begun is lost: an error.
+#
+# Whether threads are worth it for short jobs, the clock says: where data goes to and fro between two processors that share
+# no cache, a loop may take three times as long as on one. So of each loop the time of a part is kept, alone and shared.
 
 cdef extern from "pool.h" nogil:
     const int MP_SLOTS
@@ -64,6 +67,13 @@ cdef extern from *:
     void mp_store(int64_t* place, int64_t value) nogil
     int mp_work_or_leave(mp_ctx* c, mp_job* job, int (*first_poll)(mp_ctx*) noexcept nogil) noexcept nogil
 
+cdef struct Site:                                # a loop that is shared, by what does its parts
+    int64_t part, jobs
+    int64_t alone, shared                        # picoseconds a part, lately; 0: not known
+
+cdef Site sites[256]
+cdef int64_t SHORT = 300_000_000                 # picoseconds of a job that is short
+cdef int64_t TURNS = 64                          # one of so many jobs is done the other way, and more of the first
 cdef int64_t FUEL_IN_REGION = 1_000_000      # up to a millisecond until a thread looks whether it shall stop
 cdef Call* contexts = <Call*>calloc(MP_SLOTS, sizeof(Call))    # of the threads that take part in the one job there is
 
@@ -85,8 +95,16 @@ cdef struct Region:
 cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts,
                        int large) noexcept nogil:
     cdef Region region
-    cdef int64_t first = 0, threads = c.threads
+    cdef int64_t first = 0, threads = c.threads, begun
     cdef int slot, forks, status = 0, alone = large == 2 and c.blas_alone != NULL
+    cdef Site* site = site_of(part)
+    if parts > 1 and threads > 1 and not alone and is_better_alone(site, parts):
+        begun = mp_now()
+        while first < parts and status == 0:
+            status = part(c, buffers, sizes, first)
+            first += 1
+        note_time(&site.alone, mp_now() - begun, parts)
+        return status
     if parts > 1 and threads > 1 and not large and not mp_pool_ready():
         first = begin_alone(c, part, buffers, sizes, parts, &status)
     if first == parts or status != 0:
@@ -103,7 +121,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>threads
     region.context, region.part, region.buffers, region.sizes = c, part, buffers, sizes
     region.first, region.failed, region.status, region.stopped = first, parts, 0, 0
-    forks = mp_pool_forks()
+    forks, begun = mp_pool_forks(), mp_now()
     region.poll, c.poll, (<Call*>c).region, c.threads = c.poll, poll_in_region, &region, 1
     if alone:
         c.blas_alone(1)
@@ -111,6 +129,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     if mp_work_or_leave(c, &region.job, region.poll if (<Call*>c).last_poll == 0 else NULL) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()
+    note_time(&site.shared, mp_now() - begun, parts - first)
     if alone:
         c.blas_alone(0)
     c.poll, (<Call*>c).region, c.threads = region.poll, NULL, threads
@@ -123,6 +142,33 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
         c.error_site, c.error_iteration, c.error_values = region.site, region.iteration, region.values
     leave(c)
     return status
+
+
+cdef Site* site_of(mp_part part) noexcept nogil:
+    cdef Site* site = &sites[(<size_t>part >> 4) % 256]
+    if mp_load(&site.part) != <int64_t>part:
+        mp_store(&site.part, <int64_t>part)
+        mp_store(&site.jobs, 0)
+        mp_store(&site.alone, 0)
+        mp_store(&site.shared, 0)
+    return site
+
+
+cdef bint is_better_alone(Site* site, int64_t parts) noexcept nogil:
+    """Whether a short job is done sooner by this thread than it was by all; now and then it is done the other way."""
+    cdef int64_t jobs = mp_load(&site.jobs) + 1, alone = mp_load(&site.alone), shared = mp_load(&site.shared)
+    mp_store(&site.jobs, jobs)
+    if shared == 0 or shared > SHORT // parts or mp_pool_wake_from == 0:
+        return False
+    return (alone <= shared) != (alone != 0 and (jobs % TURNS == 0 or jobs & (jobs - 1) == 0))
+
+
+cdef void note_time(int64_t* time, int64_t nanoseconds, int64_t parts) noexcept nogil:
+    """The least time that a part took; if they all take longer from now on, it follows by eighths."""
+    cdef int64_t now = 1000 * nanoseconds // parts + 1, before = mp_load(time)
+    if before != 0 and now > before + before // 8:   # what else the machine does only adds to it
+        now = before + before // 8 + 1
+    mp_store(time, now)
 
 
 cdef int64_t begin_alone(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts,

@@ -36,7 +36,7 @@ def without_copies(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     for pair, _ in weights.most_common():
         classes.join(*pair)
     storages, names = classes.storages(), classes.symbols()
-    body = tuple(s if storages.keys().isdisjoint(used_inside(s)) else with_storages(s, storages) for s in fn.body)
+    body = tuple(with_storages(s, storages) for s in fn.body)
     body = tuple(rebound(stmt, names) for stmt in body) if names else body
     return _tidied(body) if storages or names else fn.body
 

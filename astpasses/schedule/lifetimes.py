@@ -51,29 +51,29 @@ def read_before_given(block: tuple[Stmt, ...], given: frozenset[str] = frozenset
     An integer symbol and the scalar Buf of its name are one variable.
     """
     read: set[str] = set()
-
-    def inside(block: tuple[Stmt, ...], given: frozenset[str]) -> frozenset[str]:
-        more, behind = read_before_given(block, given)
-        read.update(more)
-        return behind
-
     for stmt in block:
-        used = set(_variables_read(stmt))
-        if isinstance(stmt, While):
-            given |= {stmt.counter}
-            given = inside(stmt.before, given)  # runs once at least
-            read |= used - given
-            inside(stmt.body, given)
-            continue
-        read |= used - given
-        if isinstance(stmt, For):  # it may have no iteration
-            inside(stmt.body, given | {stmt.index})
-        elif stmt.blocks:
-            given = frozenset.intersection(*(inside(side, given) for side in stmt.blocks))
-        if stmt.binds is not None and not isinstance(stmt, For):
-            given |= {stmt.binds}
-        given |= {access.buf.name for access in stmt.accesses if access.write and not access.buf.dims}
+        first, behind = _reads_and_gives(stmt)
+        read |= first - given
+        given |= behind
     return read, given
+
+
+@fact
+def _reads_and_gives(stmt: Stmt) -> tuple[frozenset[str], frozenset[str]]:
+    """The same of a statement, where nothing is given before it."""
+    used = frozenset(_variables_read(stmt))
+    if isinstance(stmt, While):
+        read, given = read_before_given(stmt.before, frozenset([stmt.counter]))  # runs once at least
+        return frozenset(read | used - given | read_before_given(stmt.body, given)[0]), given
+    given = frozenset(access.buf.name for access in stmt.accesses if access.write and not access.buf.dims)
+    if isinstance(stmt, For):  # it may have no iteration
+        return used | read_before_given(stmt.body, frozenset([stmt.index]))[0], given
+    if stmt.binds is not None:
+        given |= {stmt.binds}
+    sides = [read_before_given(side) for side in stmt.blocks]
+    if sides:
+        given |= frozenset.intersection(*(behind for _, behind in sides))
+    return used.union(*(read for read, _ in sides)), given
 
 
 def _variables_read(stmt: Stmt) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import substitute
 
-from .nest import Buf, Change, DimLike, E, For, Index, Load, Map, Op, Stmt, Sym, While, expression_symbols
+from .nest import Buf, Change, DimLike, E, For, Index, Load, Map, Op, Stmt, Sym, While, expression_symbols, used_inside
 
 
 def map_expression(e: E, change: Callable[[E], E | None]) -> E:
@@ -106,7 +106,15 @@ def with_storages(stmt: Stmt, storages: Mapping[Buf, Buf]) -> Stmt:
     def other(x: E) -> E | None:
         return Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in storages else None
 
-    return map_statement(stmt, expression, place)
+    def put(stmt: Stmt) -> Stmt:
+        if storages.keys().isdisjoint(used_inside(stmt)):
+            return stmt
+        if stmt.blocks:
+            stmt = stmt.with_blocks(tuple(tuple(map(put, block)) for block in stmt.blocks))
+        return stmt.changed(change)
+
+    change = Change(expression, place, lambda d: d)
+    return put(stmt)
 
 
 def with_parts(stmt: Stmt, wholes: Mapping[Buf, tuple[Buf, Map]]) -> Stmt:

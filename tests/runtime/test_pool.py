@@ -330,3 +330,31 @@ def test_small_jobs_wake_threads_when_there_are_many(run):
         run(np.arange(1.0, 20.0), n=20_000, rounds=50)  # and one that is worth it
     finally:
         dispatch.wake_from(before)
+
+
+MEASURED = """
+cdef int measured(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil:
+    cdef double* y = <double*>buffers[1]
+    cdef int64_t round, is_shared = c.threads == 1
+    y[k] = is_shared
+    for round in range(4000 if is_shared == sizes[1] else 400):
+        y[k] += 1e-9
+    return 0
+"""
+
+
+@pytest.mark.parametrize("slow", [0, 1], ids=["alone it takes longer", "shared it takes longer"])
+def test_short_jobs_are_shared_where_that_is_faster(program, slow):
+    """By the clock; one in 64 is done the other way."""
+    library = program("return mp_share(c, measured, buffers, sizes, sizes[0])", MEASURED)
+    before, count = dispatch.wake_from(1), threads.count()
+    threads.use(2)
+    shared = []
+    try:
+        for _ in range(400):
+            (y,) = dispatch.run_entry(library.address, [np.zeros(1)], [("f8", (10,))], (10, slow))
+            shared.append(y[-1] > 0.5)
+    finally:
+        dispatch.wake_from(before), threads.use(count)
+    late = np.mean(shared[100:])
+    assert late > 0.6 if slow == 0 else late < 0.4
