@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from metaphrase.core.dims import Sym, symbols, symbols_of
 
 from .lifetimes import keys_read, keys_written, wanted_behind
-from .nest import Bind, Buf, Fn, For, If, Index, Load, Stmt, Store, While, loaded, touched, used_inside, walk
+from .nest import Bind, Buf, Fn, For, If, Index, Load, Stmt, Store, While, loaded, touched, walk
 from .rewrite import rebound, with_storages
 from .scalars import negated
 from .target import Target
