@@ -27,18 +27,21 @@ class Facts:
 
     def __init__(self, ranges: Mapping[str, Range] | None = None):
         self.ranges: dict[str, Range] = dict(ranges or {})
-        self.order = {name: k for k, name in enumerate(self.ranges)}
+        self._order: dict[str, int] | None = None  # the number of each name among them
         self._answers: dict[tuple[Dim, int], bool] | None = None  # of the question that is being answered
 
     def bounded(self, name: str, low: DimLike | None, high: DimLike | None) -> Facts:
         """low <= name <= high; None where nothing is known."""
-        return Facts({**{k: v for k, v in self.ranges.items() if k != name}, name: (low, high)})
+        made = Facts(self.ranges)
+        made.ranges.pop(name, None)  # the newest is the last
+        made.ranges[name] = (low, high)
+        return made
 
     def learn(self, name: str, low: DimLike | None, high: DimLike | None) -> None:
         """Add low <= name <= high to these facts; for whoever builds up facts about names that are all
         different."""
         self.ranges[name] = (low, high)
-        self.order.setdefault(name, len(self.order))
+        self._order = None
 
     def index(self, name: str, extent: DimLike) -> Facts:
         """0 <= name < extent."""
@@ -84,7 +87,7 @@ class Facts:
         if depth == 0:
             return False
         atoms = {atom for monomial, _ in dim.terms for atom, _ in monomial}
-        for atom in sorted(atoms, key=self._rank, reverse=True):
+        for atom in sorted(atoms, key=self._rank, reverse=True) if len(atoms) > 1 else atoms:
             split = _linear_in(dim, atom)
             if split is None:
                 continue
@@ -100,7 +103,9 @@ class Facts:
 
     def _rank(self, atom: Atom) -> tuple[int, str]:
         """Inner indices first: their bounds mention outer ones."""
-        return (self.order.get(atom.name, -1) if atom.kind == "sym" else len(self.order), atom.text)
+        if self._order is None:
+            self._order = {name: k for k, name in enumerate(self.ranges)}
+        return (self._order.get(atom.name, -1) if atom.kind == "sym" else len(self._order), atom.text)
 
     def _low_zero(self, atom: Atom, depth: int) -> bool:
         if atom.kind == "sym":

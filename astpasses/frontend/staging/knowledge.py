@@ -118,9 +118,8 @@ def assuming(here: Session, test: Any, holds: bool) -> Iterator[None]:
         ranges = here.facts.ranges
         learned = {k: v for k, v in ranges.items() if k not in before.ranges and k not in assumed}
         here.facts, here.truths = before, truths
-        before.ranges.update(learned)
-        for name in learned:
-            before.order.setdefault(name, len(before.order))
+        for name, (low, high) in learned.items():
+            before.learn(name, low, high)
 
 
 def _learn(facts: Facts, dim: DimLike) -> None:
