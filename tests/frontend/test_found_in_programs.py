@@ -347,3 +347,38 @@ def test_products_with_a_constant_that_64_bits_just_hold(factor):
         else:
             with pytest.raises(OverflowError):
                 jitted(x)
+
+
+def halves(x, m):
+    total = 0.0
+    for start in range(m):
+        for i in range(start, len(x), len(x) // 2):
+            total += x[i]
+    return total
+
+
+def steps_of_a_length(x, start):
+    return sum([i for i in range(start, 10, len(x))])
+
+
+def steps_of_0_on_a_path(x, start):
+    count = 0
+    if start > 3:
+        for i in range(start, 10, 0):
+            count += i
+    return count
+
+
+@pytest.mark.parametrize("start", [0, 2, 5])
+@pytest.mark.parametrize("size", [0, 1, 3, 5])
+@pytest.mark.parametrize("function", [halves, steps_of_a_length, steps_of_0_on_a_path])
+def test_ranges_of_step_0(function, size, start):
+    jitted, x = mp.jit(function), np.arange(float(size))
+    try:
+        want = function(x, start)
+    except ValueError as error:
+        with pytest.raises(ValueError, match="must not be zero") as caught:
+            jitted(x, start)
+        assert str(error) in str(caught.value)
+    else:
+        assert jitted(x, start) == want

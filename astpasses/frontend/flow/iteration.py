@@ -62,18 +62,22 @@ def staged_range(here: Session, *bounds: Any) -> Any:
     if isinstance(step, Number):
         known = known_value(here, step)
         if known is None:
+            _refuse_no_step(here, here.emit(ne, here.atom(step, i64), literal(0)))
             count = _count_by(here, start, stop, step)
             return Ranged(count, lambda k, rows: _item(here, start, stop, step, k), bounds=(start, stop, step))
         step = int(known)
-    length = _count(here, start, stop, int(step))
+    if not int(step):
+        _refuse_no_step(here, literal(False))
+    length = _count(here, start, stop, int(step)) if int(step) else 0
     return Ranged(length, lambda k, rows: start + step * k, bounds=(start, stop, step))
+
+
+def _refuse_no_step(here: Session, is_one: Atom) -> None:
+    here.emit(check, is_one, exception="ValueError", message="range() arg 3 must not be zero")
 
 
 def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
     """How many items a range of staged step has, whatever the step's sign."""
-    atom = here.atom(step, i64)
-    message = "range() arg 3 must not be zero"
-    here.emit(check, here.emit(ne, atom, literal(0)), exception="ValueError", message=message)
     towards = 1 if nonnegative(here, step) else np.sign(step)
     count = (stop - start + step - towards) // step
     atom = here.emit(max_, here.atom(count, i64), literal(0))
