@@ -58,9 +58,9 @@ struct mp_run {
     unsigned long long bytes;  // that `heap` has
     char* heap;
     int site;          // what failed
-    int launch;        // the launch that failed; those behind it do nothing
+    volatile int launch;   // the launch that failed; those behind it do nothing. Threads look while others store
     int lock;
-    int starved;       // whether `heap` was too small
+    volatile int starved;  // whether `heap` was too small
 };
 """
 
@@ -69,7 +69,7 @@ template<class... V>
 __device__ __noinline__ void mp_fail(mp_run* c, int launch, i64 key, int site, V... values) {
     while (atomicCAS(&c->lock, 0, 1) != 0) { }
     __threadfence();
-    if (*(volatile int*)&c->launch != launch || key < *(volatile i64*)&c->key) {
+    if (c->launch != launch || key < *(volatile i64*)&c->key) {
         const i64 all[] = {0, (i64)values...};
         c->key = key;
         c->site = site;

@@ -53,7 +53,7 @@ FLAGS = (
     *("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"),  # as is an address that is no multiple of its size
     "-fstack-clash-protection",  # a large local array meets the page at the stack's end rather than leaping over it
 )
-WATCHED = ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")
+WATCHED = ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1")
 LINKED = ("-shared", "-nostdlib")
 LIBRARIES = ("-lm", "-lc", "-lgcc")
 

@@ -326,6 +326,7 @@ RACES = {
     "across_warps": "__shared__ int s[64]; s[t] = t; __syncwarp(); x[t] = s[63 - t];",
     "global": "x[t] = t; x[0] += t;",
     "half_atomic": "atomicAdd(&x[0], t); x[0] = 3;",
+    "half_volatile": "((volatile int*)x)[0] = t; x[1] = x[0];",
 }
 
 
@@ -335,6 +336,32 @@ def test_planted_races(name, order, monkeypatch):
     faulty = cupy.RawModule(code=planted(RACES[name])).get_function("faulty")
     with pytest.raises(DEVICE_ERRORS, match=r"race: block .0,0,0. thread .* and no barrier is in between"):
         faulty((1,), (64,), (cupy.zeros(64, "i4"),), shared_mem=256)
+
+
+def test_volatile_accesses_are_no_races(order, monkeypatch):
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    text = "volatile int* flag = x; if (flag[0] < 99) x[t + 1] = t; if (t % 2) flag[0] = 1;"
+    fine = cupy.RawModule(code=planted(text)).get_function("faulty")
+    x = cupy.zeros(65, "i4")
+    fine((1,), (64,), (x,))
+    assert x.get().tolist() == [1, *range(64)]
+
+
+LOCKED = """while (atomicCAS(&x[0], 0, 1) != 0) { }
+__threadfence();
+x[1] += t;
+%s
+atomicExch(&x[0], 0);"""
+
+
+def test_what_a_lock_keeps_apart_is_no_race(order, monkeypatch):
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    x = cupy.zeros(2, "i4")
+    cupy.RawModule(code=planted(LOCKED % "__threadfence();")).get_function("faulty")((1,), (64,), (x,))
+    assert x.get().tolist() == [0, 2016]
+    faulty = cupy.RawModule(code=planted(LOCKED % "")).get_function("faulty")
+    with pytest.raises(DEVICE_ERRORS, match="race: block"):
+        faulty((1,), (64,), (x,))
 
 
 def test_race_between_blocks(order, monkeypatch):

@@ -4,14 +4,16 @@
 // at each one; the functions are here rather than in the sanitizer's library. Out: the launch ends with an error that
 // names both threads. Example: a thread reads its neighbour's shared value with no barrier in between.
 //
-// What orders two accesses: a barrier of the block; __syncwarp within a warp; both being atomic; and for threads of
-// different blocks, that the first one's block passed a fence and then an atomic operation, and the second one's block
-// an atomic operation before its access ("the last block adds up"). Shuffles and votes order nothing, and two writes
-// of the same value are a race as well: CUDA promises nothing there.
+// What orders two accesses: a barrier of the block; __syncwarp within a warp; both being atomic, or volatile, which PTX
+// takes for relaxed; that the first one's thread passed a fence and then an atomic operation, and the second one's thread
+// an atomic operation behind that (a lock); and for threads of different blocks, that some thread of each did ("the last
+// block adds up"). Shuffles and votes order nothing, and two writes of the same value are a race as well: CUDA promises
+// nothing there.
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "engine.h"
 
@@ -24,6 +26,7 @@ struct Access {
     uint32_t thread = 0;
     uint32_t barrier = 0;     // how many barriers the block had passed
     uint32_t warp = 0;        // how many meetings of __syncwarp its warp had passed
+    uint32_t time = 0;        // how many fences and atomic operations the block had passed
     bool atomic = false;
 };
 
@@ -42,11 +45,23 @@ struct State_of_block {
     bool released = false;  // and then an atomic operation: later blocks may read what it wrote
 };
 
+struct Release {
+    uint32_t before, time;  // at that time, of what the thread had done before
+};
+
+struct State_of_thread {
+    uint32_t fenced = 0;    // when it passed a fence last
+    uint32_t acquired = 0;  // when it passed an atomic operation last
+    std::vector<Release> releases;
+};
+
 struct Races {
     std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages;
     std::unordered_map<uint64_t, State_of_block> blocks;
     uint32_t barriers = 0;
     uint32_t warps[32] = {};
+    uint32_t time = 0;
+    std::unordered_map<uint32_t, State_of_thread> threads;  // of the block that runs, those that passed any
     bool acquired = false;  // the block that runs has passed an atomic operation
 };
 
@@ -60,6 +75,8 @@ void races_start_launch() {
 void races_start_block() {
     races.barriers = 0;
     memset(races.warps, 0, sizeof races.warps);
+    races.threads.clear();
+    races.time = 0;
     races.acquired = false;
     // Shared memory is new with each block.
     for (auto it = races.pages.begin(); it != races.pages.end();)
@@ -70,9 +87,21 @@ void races_at_barrier() { races.barriers++; }
 
 void races_at_warp(unsigned) { races.warps[block.running->number / 32]++; }
 
-void races_at_fence() { races.blocks[block.number].fenced = true; }
+void races_at_fence() {
+    races.blocks[block.number].fenced = true;
+    races.threads[(uint32_t)block.running->number].fenced = ++races.time;
+}
 
 // ---- Whether two accesses are ordered -----------------------------------------------------------------------------
+
+// Whether a thread of this block has let others see what it did at that time, and another one has looked since.
+static bool handed_over(const Access& first, const Access& now) {
+    auto one = races.threads.find(first.thread), other = races.threads.find(now.thread);
+    if (one == races.threads.end() || other == races.threads.end()) return false;
+    for (const Release& release : one->second.releases)
+        if (first.time < release.before && release.time < other->second.acquired) return true;
+    return false;
+}
 
 static bool ordered(const Access& first, const Access& now) {
     if (!first.block || (first.atomic && now.atomic)) return true;
@@ -81,7 +110,7 @@ static bool ordered(const Access& first, const Access& now) {
         return races.acquired && found != races.blocks.end() && found->second.released;
     }
     if (first.thread == now.thread || first.barrier != now.barrier) return true;
-    return first.thread / 32 == now.thread / 32 && first.warp != now.warp;
+    return (first.thread / 32 == now.thread / 32 && first.warp != now.warp) || handed_over(first, now);
 }
 
 [[noreturn]] static void report(const Access& first, const char* did, const char* does, uintptr_t address) {
@@ -124,6 +153,7 @@ static void look_at(uintptr_t address, size_t bytes, bool writes, bool atomic) {
     now.thread = (uint32_t)me->number;
     now.barrier = races.barriers;
     now.warp = races.warps[me->number / 32];
+    now.time = races.time;
     now.atomic = atomic;
     for (size_t i = 0; i < bytes; i++) {
         Byte& byte = byte_at(address + i);
@@ -142,7 +172,7 @@ static void look_at(uintptr_t address, size_t bytes, bool writes, bool atomic) {
     }
 }
 
-static void touch(const void* place, size_t bytes, bool writes, bool aligned = true) {
+static void touch(const void* place, size_t bytes, bool writes, bool aligned = true, bool relaxed = false) {
     if (!block.active || !block.watched || !is_shared((uintptr_t)place)) return;
     uint3 b = cuemu_now.block, t = cuemu_now.thread;
     // The compiler calls 16 bytes aligned that lie on a multiple of 8: a complex number, or two that are copied at once.
@@ -153,13 +183,17 @@ static void touch(const void* place, size_t bytes, bool writes, bool aligned = t
     struct Restore {
         ~Restore() { block.active = true; }
     } restore;
-    look_at((uintptr_t)place, bytes, writes, false);
+    look_at((uintptr_t)place, bytes, writes, relaxed);
 }
 
 void races_at_atomic(const void* place, size_t bytes) {
     races.acquired = true;
     State_of_block& state = races.blocks[block.number];
     state.released = state.released || state.fenced;
+    State_of_thread& me = races.threads[(uint32_t)block.running->number];
+    me.acquired = ++races.time;
+    if (me.fenced) me.releases.push_back({me.fenced, me.acquired});
+    me.fenced = 0;
     if (is_shared((uintptr_t)place)) look_at((uintptr_t)place, bytes, true, true);
 }
 
@@ -172,8 +206,8 @@ void races_at_atomic(const void* place, size_t bytes) {
     extern "C" void __tsan_write##bytes(void* place) { cuemu::touch(place, bytes, true); }                     \
     extern "C" void __tsan_unaligned_read##bytes(void* place) { cuemu::touch(place, bytes, false, false); }           \
     extern "C" void __tsan_unaligned_write##bytes(void* place) { cuemu::touch(place, bytes, true, false); }           \
-    extern "C" void __tsan_volatile_read##bytes(void* place) { cuemu::touch(place, bytes, false); }            \
-    extern "C" void __tsan_volatile_write##bytes(void* place) { cuemu::touch(place, bytes, true); }
+    extern "C" void __tsan_volatile_read##bytes(void* place) { cuemu::touch(place, bytes, false, true, true); } \
+    extern "C" void __tsan_volatile_write##bytes(void* place) { cuemu::touch(place, bytes, true, true, true); }
 CUEMU_SIZED(1)
 CUEMU_SIZED(2)
 CUEMU_SIZED(4)
