@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .api.arguments import take_apart, takes_any_keywords
-from .api.transforms import jitted_of, program_of
-from .api.types import given_arguments
+from .api.text import program_shown
 from .astpasses.emit.cuda_text import emit_cuda
 from .astpasses.schedule import nest
-from .astpasses.schedule.target import CUDA
 from .core.dims import DimLike, floordiv, product
 from .late import dataclass
-from .pipeline import finished, loops, run
+from .pipeline import finished, kernel_loops, run
 from .runtime.nvrtc import KernelReport, NvrtcMissing, report
 
 
@@ -46,11 +43,8 @@ class KernelFacts:
 def kernels(fun: Any, *args: Any, arch: str = "90", **kwargs: Any) -> list[KernelFacts]:
     """Of every kernel, in the order in which they stand in the text (`source(..., stage="cuda")`), compiled for a GPU
     of the compute capability `arch`."""
-    jitted = jitted_of(fun)
-    args, kwargs = given_arguments(args, kwargs)
-    call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
-    program = program_of(fun, call.structure, call.specs)
-    scheduled = loops(finished(program.function), program.new_values, CUDA)
+    program, _ = program_shown(fun, args, kwargs)
+    scheduled = kernel_loops(finished(program.function), program.new_values)
     made = run("cuda", emit_cuda, scheduled)
     try:
         reports = report(made.kernels, arch) if made.kernels else {}

@@ -229,10 +229,16 @@ def cython(program: Program) -> EmittedText:
 def cuda(function: Function, writes: Mapping[int, int] | None = None) -> EmittedCuda:
     """The cuda stage of a finished program, by way of loops for a GPU."""
     from .astpasses.emit.cuda_text import emit_cuda
+
+    return run("cuda", emit_cuda, kernel_loops(function, writes))
+
+
+def kernel_loops(function: Function, writes: Mapping[int, int] | None = None) -> Program:
+    """The loops stage of a finished program for a GPU, as the settings want it."""
     from .astpasses.schedule.target import CUDA, CUDA_IN_ANY_ORDER
 
     target = replace(CUDA_IN_ANY_ORDER if config.fastmath else CUDA, regroups=config.contract)
-    return run("cuda", emit_cuda, loops(function, writes, target))
+    return loops(function, writes, target)
 
 
 def native(function: Function, name: str, writes: Mapping[int, int] | None = None) -> tuple[Library, EmittedText]:

@@ -184,7 +184,9 @@ class Block:
 
     def copy(self, place: Place, value: Value) -> None:
         if value.place is None or (value.place.buf, value.place.prefix) != (place.buf, place.prefix):
+            here, self.span = self.span, value.span or self.span
             self.fill(place, value.at)
+            self.span = here
 
     def temp(self, name: str, dtype: np.dtype, dims: Sequence[DimLike]) -> Place:
         return Place(Buf(self.shared.names.fresh(name), dtype, tuple(dims)))
@@ -220,7 +222,7 @@ class Block:
             self.values[out] = scalar(e if simple else self.local(out.name, e))
         elif lazy and out not in self.plan.kept:
             span = self.span
-            self.values[out] = Value(out.type.dtype, dims, lambda index: _placed(at(index), span))
+            self.values[out] = Value(out.type.dtype, dims, lambda index: _placed(at(index), span), span=span)
         else:
             place = self.place_for(out)
             self.fill(place, at)

@@ -68,7 +68,7 @@ class Known(Protocol):
 
 
 def scattered(of: Known, loop: For) -> list[Stmt] | None:
-    """The kernels in the place of a loop; None where it is no such loop, or a short one."""
+    """The kernels in the place of a loop; None where its iterations are independent, or few, or do other things."""
     loops, body = [loop], loop.body
     while len(body) == 1 and isinstance(inner := body[0], For):
         loops.append(inner)
@@ -80,6 +80,8 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
     if len(ordered) + len(beside) < len(loops) or any(_names(l.extent) & indices for l in loops):
         return None
     if not ordered or isinstance(count, int) and count < of.target.grid_from or symbols_of([count]) - of.sizes:
+        return None
+    if all(of.independent.roles(l) is not None for l in ordered):  # no two iterations meet in one place
         return None
     store = _store(of, loops, body)
     if store is None:

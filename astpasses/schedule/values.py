@@ -13,6 +13,7 @@ import numpy as np
 
 from metaphrase.core.dims import DimLike
 from metaphrase.late import dataclass
+from metaphrase.source import Span
 
 from .nest import Buf, E, Load
 
@@ -36,13 +37,15 @@ class Place:
 
 @dataclass(eq=False)
 class Value:
-    """An array (or, with no dims, a scalar) as the lowering sees it; `place` is its storage if it has one."""
+    """An array (or, with no dims, a scalar) as the lowering sees it; `place` is its storage if it has one, `span` the
+    user's line that says what it is, where it is stored only behind that."""
 
     dtype: np.dtype
     dims: Indices
     at: Callable[[Indices], E]
     place: Place | None = None
     undefined: bool = False
+    span: Span | None = None
 
     @property
     def scalar(self) -> E:

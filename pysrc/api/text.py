@@ -57,12 +57,7 @@ def source_text(
     if stage == "control":
         return run(stage, module_text, user, lambda f: control_stage(f).text(), _STAGER)
     if program is None:
-        jitted = jitted_of(fun)
-        args, kwargs = given_arguments(args, kwargs or {})
-        call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
-        names = sorted({n for spec in call.specs for d in spec.dims for n in symbols(d)})
-        with sizes_at_least(dict.fromkeys(names, 2)):  # as in jit: 0 and 1 have programs of their own
-            program = program_of(fun, call.structure, call.specs)
+        program, names = program_shown(fun, args, kwargs or {})
         sizes = f"# For sizes from 2 on: {', '.join(names)}.\n" if names else ""
     if stage == "core":
         return run(stage, str, program.function)
@@ -79,6 +74,16 @@ def source_text(
 
         return python_loops(nests)
     return cython(nests).text
+
+
+def program_shown(fun: Any, args: tuple, kwargs: dict) -> tuple[Program, list[str]]:
+    """The program for arguments, or stand-ins for them, and the names of its sizes."""
+    jitted = jitted_of(fun)
+    args, kwargs = given_arguments(args, kwargs)
+    call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
+    names = sorted({n for spec in call.specs for d in spec.dims for n in symbols(d)})
+    with sizes_at_least(dict.fromkeys(names, 2)):  # as in jit: 0 and 1 have programs of their own
+        return program_of(fun, call.structure, call.specs), names
 
 
 def user_function(fun: Any) -> Callable[..., Any]:

@@ -193,3 +193,30 @@ def test_texts_are_the_same_in_every_way_of_staging():
     name = next(name for name in CASES if name.startswith("kernels."))
     texts = {emitted(core(name), target)[1].text for target in TARGETS.values() for _ in range(2)}
     assert len(texts) == len(TARGETS)
+
+
+def smoothed(x):
+    out = np.zeros_like(x)
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            out[i, j] = (x[i - 1, j] + x[i, j] + x[i + 1, j]) / 3
+    return out
+
+
+def test_iterations_that_store_apart_are_divided_and_not_sorted():
+    text = mp.source(smoothed, np.ones((1000, 1000)), stage="cuda")
+    assert "argsort" not in text and text.count("__global__") == 2
+    first = text.index("__global__")
+    assert "out = np.zeros_like(x)" in text[:first] and "for i in range" not in text[:first]
+
+
+@pytest.mark.parametrize("fastmath", [False, True])
+@pytest.mark.parametrize(
+    "function, argument", [(total, "f32[1000000]"), (softmax, "f32[n, m]"), (running, "f64[n]"), (smoothed, "f64[n, m]")]
+)
+def test_what_is_told_of_kernels_is_of_those_that_run(function, argument, fastmath):
+    with mp.config(fastmath=fastmath):
+        text = mp.source(function, argument, stage="cuda")
+        told = [(kernel.name, kernel.threads) for kernel in kernels(function, argument)]
+    heads = re.findall(r"__launch_bounds__\((\d+)\) (\w+)\(", text)
+    assert told == [(name, int(threads)) for threads, name in heads]
