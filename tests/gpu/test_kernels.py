@@ -210,10 +210,11 @@ def test_iterations_that_store_apart_are_divided_and_not_sorted():
     assert "out = np.zeros_like(x)" in text[:first] and "for i in range" not in text[:first]
 
 
+TOLD = [(total, "f32[1000000]"), (softmax, "f32[n, m]"), (running, "f64[n]"), (smoothed, "f64[n, m]")]
+
+
 @pytest.mark.parametrize("fastmath", [False, True])
-@pytest.mark.parametrize(
-    "function, argument", [(total, "f32[1000000]"), (softmax, "f32[n, m]"), (running, "f64[n]"), (smoothed, "f64[n, m]")]
-)
+@pytest.mark.parametrize("function, argument", TOLD)
 def test_what_is_told_of_kernels_is_of_those_that_run(function, argument, fastmath):
     with mp.config(fastmath=fastmath):
         text = mp.source(function, argument, stage="cuda")
