@@ -168,7 +168,7 @@ class _Checker:
         touches = self.read(loop)
         if loop.index in self.indices or loop.index in self.variables or loop.index in self.fn.sizes:
             self.fault(f"the index {loop.index} of a loop is bound elsewhere, too", loop)
-        if self.facts.equal(loop.extent, 0):
+        if self.facts.less_equal(loop.extent, 0):
             return touches
         before, reachable = self.facts.ranges.get(loop.index), self.reachable
         self.reachable = reachable and self.has_iterations(loop.extent)
@@ -285,8 +285,9 @@ class _Checker:
             self.bound.add(buf.name)
 
     def held(self, buf: Buf, stmt: Stmt) -> None:
-        if buf.space not in ("const", "arg") and key_of(buf) not in self.stored and 0 not in buf.dims:
-            if not self.failed and not buf.unbound and not self.may_be_later(key_of(buf)):
+        if buf.space not in ("const", "arg") and key_of(buf) not in self.stored and not self.failed and not buf.unbound:
+            is_empty = any(self.facts.less_equal(d, 0) for d in buf.dims)
+            if not is_empty and not self.may_be_later(key_of(buf)):
                 self.fault(f"{buf.name} is read before anything is stored in it", stmt)
 
     def may_be_later(self, key: Key) -> bool:

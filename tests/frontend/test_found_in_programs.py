@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -382,3 +383,34 @@ def test_ranges_of_step_0(function, size, start):
         assert str(error) in str(caught.value)
     else:
         assert jitted(x, start) == want
+
+
+EDGES = [0, 2, 5, -1, -6, 2**63 - 2, 2**63 - 1, -(2**63)]
+
+
+def overwritten_backwards(x, i, j):
+    x[i:j:-1] = 7
+    return x
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x, i, j: x[i:j:-1].copy(), lambda x, i, j: x[i:j:-2].copy(), overwritten_backwards]
+)
+def test_slices_backwards_whose_bounds_64_bits_just_hold(function):
+    jitted = mp.jit(function)
+    for size in (0, 1, 6):
+        for i, j in itertools.product(EDGES, EDGES):
+            np.testing.assert_array_equal(jitted(np.arange(size), i, j), function(np.arange(size), i, j))
+
+
+def beyond_all_arrays(x, a):
+    place = 9223372036854775807 * 5
+    return x[0] if a > 0 else x[place]
+
+
+def test_an_index_that_64_bits_do_not_hold():
+    jitted = mp.jit(beyond_all_arrays)
+    for size in (4, 5, 6):
+        assert jitted(np.arange(float(size)), 1) == 0.0
+        with pytest.raises(IndexError, match="46116860184273879035 is out of bounds"):
+            jitted(np.arange(float(size)), -1)

@@ -459,3 +459,39 @@ def test_loops_over_no_rows_are_no_functions():
     program = mp.jit(turned).lower("f64[0, 3]").program
     scheduled = schedule(finished(program.function), replace(CPU, whole=-1, call=0), checked=True)
     assert "for" not in python_loops(scheduled)
+
+
+def doubled_end(x, i):
+    end = x[i:] * 2
+    x[:i] = 0
+    return end.sum()
+
+
+def sorted_end(x, i):
+    end = x[i:].copy()
+    end.sort()
+    return end.sum()
+
+
+def end_of_rows(x, i):
+    end = x[i:].copy()
+    x[:] = 1
+    return end.sum()
+
+
+def end_of_columns(x, i):
+    end = x[:, i:].copy()
+    x[:] = 1
+    return end.sum()
+
+
+EMPTY = [(doubled_end, (0,)), (sorted_end, (0,)), (end_of_rows, (0, 3)), (end_of_columns, (3, 0))]
+
+
+@pytest.mark.parametrize("function, dims", EMPTY)
+def test_ends_of_arrays_without_elements(function, dims):
+    """Their length is 0 - k, k being 0 at most: nobody fills them, and nobody reads them."""
+    with mp.config(check=True):
+        jitted = mp.jit(function)
+        for i in (0, 2, -2):
+            assert jitted(np.zeros(dims), i) == function(np.zeros(dims), i)

@@ -14,6 +14,7 @@ import numpy as np
 
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
+from metaphrase.core.facts import LONGEST
 from metaphrase.core.ir import Atom, Literal
 from metaphrase.late import dataclass
 from metaphrase.ops.arithmetic import add
@@ -36,7 +37,7 @@ from .python_numbers import LONE_ELEMENTS, held
 from .slices import resolve_slice, spaced, unknown_step
 
 
-def out_of_bounds(here: Session, index: int, dim: int, axis: int) -> BaseException:
+def out_of_bounds(here: Session, index: int, dim: DimLike, axis: int) -> BaseException:
     """The refusal of such an index; on a path that the program may not take, what that path raises."""
     message = f"index {index} is out of bounds for axis {axis} with size {dim}"
     if here.in_region() and not here.attempts:
@@ -45,7 +46,7 @@ def out_of_bounds(here: Session, index: int, dim: int, axis: int) -> BaseExcepti
         message,
         here.span(),
         remedy=f"the indices of this axis are {-dim} to {dim - 1}"
-        if dim
+        if dim != 0
         else "the axis has no elements: test its size first",
         code="index",
     )
@@ -177,7 +178,8 @@ def position(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
     """An integer index as an atom in 0 .. dim - 1: wrapped if it may be negative, checked unless it is known to fit."""
     known = index if isinstance(index, int) else index.dim
     facts = here.facts
-    if isinstance(index, int) and isinstance(dim, int) and not -dim <= index < dim:
+    longest = dim if isinstance(dim, int) else LONGEST
+    if isinstance(index, int) and not -longest <= index < longest:
         raise out_of_bounds(here, index, dim, axis)
     if isinstance(index, int) and index < 0:
         if not facts.less_equal(-index, dim):

@@ -118,9 +118,9 @@ def _clipped(here: Session, bound: Number, dim: DimLike, after: bool) -> Number:
     """min(max(bound, counted from the end if negative, 0), dim), computed when the program runs."""
     atom, size = here.atom(bound, np.dtype("int64")), here.dim_atom(dim)
     wrapped = here.emit(select, here.emit(lt, atom, literal(0)), here.emit(add, atom, size), atom)
-    if after:
-        wrapped = here.emit(add, wrapped, literal(1))
-    return Number(here, here.emit(min_, here.emit(max_, wrapped, literal(0)), size), int)
+    low, high = (-1, here.dim_atom(dim - 1)) if after else (0, size)  # 1 is added to what 64 bits hold for sure
+    place = here.emit(min_, here.emit(max_, wrapped, literal(low)), high)
+    return Number(here, here.emit(add, place, literal(1)) if after else place, int)
 
 
 def _bind(here: Session, known: DimLike | None, value: Any, dim: DimLike) -> DimLike:
