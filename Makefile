@@ -41,6 +41,12 @@ gpu: $(VENV)/ready
 	@$(PYTHON) tests/gpu/device.py
 	@$(MAKE) --no-print-directory $(VENV)/ready-gpu
 	$(BIN)/python -P -m pytest tests/gpu -m gpu
+	@command -v compute-sanitizer > /dev/null || { echo "compute-sanitizer is missing: NVIDIA's CUDA toolkit has it"; exit 1; }
+	@for tool in memcheck racecheck; do \
+	    echo "== $$tool"; \
+	    compute-sanitizer --tool $$tool --error-exitcode 1 $(BIN)/python -P -m pytest tests/gpu -m gpu -k test_primitive -q || exit 1; \
+	done
+	$(BIN)/python benchmarks/gpu_times.py --markdown
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -56,6 +56,13 @@ def period(e, M):
     return E
 
 
+def smoothed(x):
+    out = x.copy()
+    for i in range(1, len(x) - 1):
+        out[i] = (x[i - 1] + x[i] + x[i + 1]) / 3
+    return out
+
+
 def rows():
     matrix, line = f"f32[{ROWS}, {COLUMNS}]", f"f32[{COLUMNS}]"
     yield "sin(x)*cos(x) + exp(-x*x), f32", chain, (f"f32[{MANY}]",)
@@ -68,6 +75,7 @@ def rows():
     words = ("f32[50000, 128]", "i64[200000]", "f32[200000, 128]")
     yield "gradient of rows picked by number, f32", mp.grad(likeness), words
     yield "derivatives through `while`, 1e6 lanes", mp.vmap(mp.grad(period), (0, None)), ("f64[1000000]", "f64")
+    yield "a small call: a smoothed line of 1,000, loops", smoothed, ("f64[1000]",)
 
 
 def main():

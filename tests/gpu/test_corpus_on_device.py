@@ -1,9 +1,11 @@
-"""With a GPU: the corpus, its derivatives and every primitive, by kernels that CuPy launches (`make gpu`)."""
+"""With a GPU: the corpus, derivatives, batches and every primitive, by kernels that CuPy launches (`make gpu`)."""
 
 import numpy as np
 import pytest
+from batches import cases_of, outcomes
 from derivatives import derive, programs
 from emulated import TARGETS, run
+from primitives import NAMES, check_primitive
 from stages import CASES, CHUNKS, core
 from ways import assert_same, caught, distance, evaluated, failures, python
 
@@ -44,3 +46,22 @@ def test_derivatives(cupy, chunk):
                 assert distance(got.result, tuple(np.asarray(r)[()] for r in want.result)) <= DERIVED, mode
 
     assert not (wrong := failures(CHUNKS[chunk], test)), wrong
+
+
+@pytest.mark.parametrize("chunk", list(CHUNKS)[1::4])
+def test_batches(cupy, chunk):
+    programs_of, _ = cases_of(CHUNKS[chunk], True)
+
+    def test(name):
+        want, got = outcomes(name, *programs_of[name], lambda arrays: run(programs_of[name][0], arrays, xp=cupy))
+        if want.error is not None:  # several lanes fail, of which any may be told
+            assert got.error is not None, want
+        else:
+            assert_same(want, got, DERIVED, "batched")
+
+    assert not (wrong := failures(programs_of, test)), wrong
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_primitive(cupy, name):
+    check_primitive(name, TARGETS["large"], cupy, BOUND)

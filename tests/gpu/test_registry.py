@@ -8,22 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from emulated import SMALL, TARGETS, run
+from emulated import SMALL, TARGETS
+from primitives import NAMES, check_primitive
 from turns import part, turn
-from ways import caught, distance
 
-from metaphrase import ops  # noqa: F401
 from metaphrase.core import native
-from metaphrase.core.build import trace
-from metaphrase.core.evaluate import evaluate
 from metaphrase.core.primitive import REGISTRY
-from metaphrase.core.types import type_of
-from metaphrase.ops.samples import SAMPLES
 
-NAMES = sorted(name for name in set(REGISTRY) & set(SAMPLES) if not REGISTRY[name].transient)
-BOUND = {"eigh": 2**14, "svd": 2**14, "eig": 2**14, "irfft": 2**9}  # in units in the last place
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
 TARGET = part(TARGETS.values(), 2, of=4)[0]
 BEGIN, END = "<!-- written by tests/gpu/test_registry.py -->", "<!-- end -->"
@@ -43,22 +35,7 @@ WAYS = {
 
 @pytest.mark.parametrize("name", turn(NAMES, 12))
 def test_primitive(name):
-    for sample in SAMPLES[name]:
-        args = tuple(np.asarray(a)[()] for a in sample.args)
-        function = trace(
-            f"try_{name}",
-            lambda *xs, attributes=sample.attributes: REGISTRY[name](*xs, **attributes),
-            [(f"x{k}", type_of(a)) for k, a in enumerate(args)],
-        )
-        with np.errstate(all="ignore"):
-            want = caught(lambda *a, f=function: tuple(np.asarray(r)[()] for r in evaluate(f, *a)), args)
-        got = caught(lambda *a, f=function: tuple(run(f, a, TARGET)), args)
-        assert got.error == want.error and got.printed == want.printed, (sample, got, want)
-        if want.error is None:
-            apart = distance(got.result, want.result)
-            assert apart <= BOUND.get(name, 16), (sample, apart, got.result, want.result)
-        else:
-            assert got.said == want.said
+    check_primitive(name, TARGET)
 
 
 def way(name: str) -> str:
