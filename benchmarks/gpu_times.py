@@ -1,8 +1,8 @@
 """What the programs of gpu_kernels.py take on a GPU, beside what memory allows, and beside JAX where it has the device.
 
 In: a GPU with CuPy; without one the script says so and ends. Out: a table: the median of a call by the device's clock,
-the part of the measured copy bandwidth that its bytes come to, and JAX's median for the same code with `jax.numpy` in the
-place of NumPy. Results are compared first. Run:
+the part of the measured copy bandwidth that its bytes come to, and JAX's median for the same code with `jax.numpy` as
+`np`. Results are compared first. Run:
 
     python benchmarks/gpu_times.py [--markdown]
 """
