@@ -72,8 +72,8 @@ cdef struct Site:                                # a loop that is shared, by wha
     int64_t alone, shared                        # picoseconds a part, lately; 0: not known
 
 cdef Site sites[256]
-cdef int64_t SHORT = 300_000_000                 # picoseconds of a job that is short
-cdef int64_t TURNS = 64                          # one of so many jobs is done the other way, and more of the first
+cdef int64_t SHORT = 1_000_000_000               # picoseconds of a job that is short
+cdef int64_t TURNS = 256                         # one of so many jobs is done the other way, and more of the first
 cdef int64_t FUEL_IN_REGION = 1_000_000      # up to a millisecond until a thread looks whether it shall stop
 cdef Call* contexts = <Call*>calloc(MP_SLOTS, sizeof(Call))    # of the threads that take part in the one job there is
 
@@ -155,12 +155,12 @@ cdef Site* site_of(mp_part part) noexcept nogil:
 
 
 cdef bint is_better_alone(Site* site, int64_t parts) noexcept nogil:
-    """Whether a short job is done sooner by this thread than it was by all; now and then it is done the other way."""
+    """Whether a short job is done much sooner by this thread than it was by all; now and then it is done the other way."""
     cdef int64_t jobs = mp_load(&site.jobs) + 1, alone = mp_load(&site.alone), shared = mp_load(&site.shared)
     mp_store(&site.jobs, jobs)
-    if shared == 0 or shared > SHORT // parts or mp_pool_wake_from == 0:
+    if shared == 0 or (alone or shared) > SHORT // parts or mp_pool_wake_from == 0:
         return False
-    return (alone <= shared) != (alone != 0 and (jobs % TURNS == 0 or jobs & (jobs - 1) == 0))
+    return (alone + alone // 4 <= shared) != (alone != 0 and (jobs % TURNS == 0 or jobs & (jobs - 1) == 0))
 
 
 cdef void note_time(int64_t* time, int64_t nanoseconds, int64_t parts) noexcept nogil:

@@ -345,7 +345,7 @@ cdef int measured(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) no
 
 @pytest.mark.parametrize("slow", [0, 1], ids=["alone it takes longer", "shared it takes longer"])
 def test_short_jobs_are_shared_where_that_is_faster(program, slow):
-    """By the clock; one in 64 is done the other way."""
+    """By the clock; one in 256 is done the other way."""
     library = program("return mp_share(c, measured, buffers, sizes, sizes[0])", MEASURED)
     before, count = dispatch.wake_from(1), threads.count()
     threads.use(2)
