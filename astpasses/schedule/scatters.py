@@ -83,26 +83,28 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
         return None
     if all(of.independent.roles(l) is not None for l in ordered):  # no two iterations meet in one place
         return None
-    store = _store(of, loops, body)
+    guard = body[-1] if body and isinstance(body[-1], If) and not body[-1].orelse else None
+    whole = body if guard is None else (*body[:-1], *guard.then)
+    store = _store(of, loops, whole)
     if store is None:
         return None
     data, lanes = ({l.index for l in some} for some in (ordered, beside))
-    for stmt in body[:-1]:
+    for stmt in whole[:-1]:
         for names in (data, lanes):
             if _used(stmt) & names:
                 names |= _given(stmt)
     entries = [(e, d, _names(e)) for e, d in zip(store.index, store.buf.dims)]
     keys = [(e, d) for e, d, names in entries if names & data]
-    checks = [s for s in body if isinstance(s, Check)]
+    checks = [s for s in whole if isinstance(s, Check)]
     if checks and store.buf.space == "arg":
         return None
     kind, size = store.buf.dtype.kind, store.buf.dtype.itemsize
     if (kind in "iu" or kind == "f" and of.target.atomic_floats) and size >= 4:
-        combined = _combined(store)
+        before, combined = _combined(whole[:-1], store)
         exact = combined.monoid in ATOMIC if kind != "f" else combined.monoid == "sum"
-        if exact and (kernels := _with_atomics(of, loops, (*body[:-1], combined))) is not None:
+        if exact and (kernels := _with_atomics(of, loops, before, combined, guard)) is not None:
             return kernels
-    if not keys or any(names & data and names & lanes for _, _, names in entries):
+    if guard is not None or not keys or any(names & data and names & lanes for _, _, names in entries):
         return None
     if store.buf.dynamic and len(keys) > 1:  # its dims, which number the places, are not known to the kernel
         return None
@@ -114,34 +116,63 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
     return None if early else [first, *others]
 
 
-def _combined(store: Store) -> Store:
-    """`y[p] = y[p] + v` as `y[p] += v`."""
+def _combined(before: tuple[Stmt, ...], store: Store) -> tuple[tuple[Stmt, ...], Store]:
+    """`y[p] = y[p] + v`, or `old = y[p]; y[p] = old + v`, as `y[p] += v`; both as they are where it is not that."""
+    own = Load(store.buf, store.index)
+    olds = [s for s in before if isinstance(s, (Bind, Store)) and s.value == own]
+    others = tuple(s for s in before if s not in olds)
+    names = frozenset().union(*map(_given, olds))
+    added, monoid = _added(store, own, names)
+    if added is None or any(names & _used(s) for s in others):
+        return before, store
+    return others, replace(store, value=added, monoid=monoid)
+
+
+def _added(store: Store, own: Load, names: frozenset[str]) -> tuple[E | None, str | None]:
+    """What a store combines with what lies there, which is `own` and variables of these names, and how."""
     value = store.value
-    if store.monoid is not None or not isinstance(value, Op):
-        return store
+    if store.monoid is not None:
+        return value, store.monoid
+    if isinstance(value, Index):
+        rest = [value.dim - Sym(name) for name in names & symbols_of([value.dim])]
+        return (Index(rest[0]), "sum") if len(rest) == 1 and not names & symbols_of(rest) else (None, None)
+    if not isinstance(value, Op) or len(value.args) != 2:
+        return None, None
     monoids = [m.name for m in MONOIDS.values() if m.combine == value.name and value.dtype == store.buf.dtype]
-    others = [e for e in value.args if not (isinstance(e, Load) and (e.buf, e.index) == (store.buf, store.index))]
-    if not monoids or len(value.args) != 2 or len(others) != 1:
-        return store
-    return replace(store, value=others[0], monoid=monoids[0])
+    others = [e for e in value.args if e != own and not _is_one_of(e, names)]
+    return (others[0], monoids[0]) if monoids and len(others) == 1 and not names & _names(others[0]) else (None, None)
 
 
-def _with_atomics(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> list[Stmt] | None:
-    """Checks, then the store by as many threads as there are iterations; None where a check reads what is stored."""
-    *before, store = body
-    assert isinstance(store, Store)
-    if any(load.buf is store.buf for s in body for load in loaded(s)):
+def _is_one_of(e: E, names: frozenset[str]) -> bool:
+    """Whether an expression is a variable, one of those."""
+    if isinstance(e, Load):
+        return not e.buf.dims and e.buf.name in names
+    return isinstance(e, Index) and isinstance(e.dim, Dim) and e.dim.is_sym and e.dim.name in names
+
+
+def _with_atomics(
+    of: Known, loops: list[For], before: tuple[Stmt, ...], store: Store, guard: If | None
+) -> list[Stmt] | None:
+    """Checks, then the store by as many threads as there are iterations; None where a check reads what is stored.
+    `guard`: under whose condition the last ones of the body stand."""
+    if any(load.buf is store.buf for s in (*before, store, *([] if guard is None else [guard])) for load in loaded(s)):
         return None
     shape = Shape([replace(loop, kind="red", private=None) for loop in loops], (), Roles())
 
-    def region(body: tuple[Stmt, ...]) -> Region:
-        return Region((shape.nest(body, "grid"),), shape.total, False, of.target.threads)
+    def region(last: Stmt, before: Sequence[Stmt]) -> Region:
+        if guard is None:
+            rows = _leading_to(last, before)
+        else:
+            inside = _leading_to(last, [s for s in before if s in guard.then])
+            asked = replace(guard, then=inside)
+            rows = _leading_to(
+                asked, [s for s in before if s not in guard.then], frozenset().union(*map(_used, inside))
+            )
+        return Region((shape.nest(rows, "grid"),), shape.total, False, of.target.threads)
 
-    stores = _leading_to(replace(store, atomic=True), [s for s in before if not isinstance(s, Check)])
-    if not any(isinstance(s, Check) for s in before):
-        return [region(stores)]
-    last = max(k for k, s in enumerate(before) if isinstance(s, Check))
-    return [region(tuple(before[: last + 1])), region(stores)]
+    stores = region(replace(store, atomic=True), [s for s in before if not isinstance(s, Check)])
+    checks = [k for k, s in enumerate(before) if isinstance(s, Check)]
+    return [region(before[checks[-1]], before[: checks[-1]]), stores] if checks else [stores]
 
 
 def _store(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> Store | None:
@@ -202,9 +233,9 @@ def _kernels(
     ]
 
 
-def _leading_to(last: Stmt, before: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """A statement behind those that it needs, and behind checks."""
-    rows, wanted = [last], set(_used(last))
+def _leading_to(last: Stmt, before: Sequence[Stmt], more: frozenset[str] = frozenset()) -> tuple[Stmt, ...]:
+    """A statement behind those that it needs, and behind checks. `more`: what the statements inside of it read."""
+    rows, wanted = [last], {*_used(last), *more}
     for stmt in reversed(before):
         if isinstance(stmt, Check) or _given(stmt) & wanted:
             rows.insert(0, stmt)

@@ -116,12 +116,38 @@ def of_numbers(places):
     return np.bincount(places + 9, minlength=5)
 
 
+def each_counted(places):
+    y = np.zeros(9, np.int64)
+    for place in places:
+        y[place] += 1
+    return y
+
+
+def some_counted(places, numbers):
+    y = np.zeros(9, np.int64)
+    for k in range(len(places)):
+        if numbers[k] > 0:
+            y[places[k]] += numbers[k]
+    return y
+
+
+def once_each(places, numbers):
+    """What is stored decides what else is: not in any order."""
+    y = np.zeros(9, np.int64)
+    for k in range(len(places)):
+        if y[places[k]] < 2:
+            y[places[k]] += numbers[k]
+    return y
+
+
 NUMBERS = SOURCE.integers(-50, 50, 400)
 ATOMIC = {
     "counted": (counted, (PLACES,)),
     "extremes": (extremes, (PLACES, NUMBERS)),
     "tallied": (tallied, (PLACES, NUMBERS)),
     "of_numbers": (of_numbers, (PLACES,)),
+    "each_counted": (each_counted, (PLACES,)),
+    "some_counted": (some_counted, (PLACES, abs(NUMBERS) + 1)),
 }
 PROGRAMS |= ATOMIC
 
@@ -158,11 +184,18 @@ def test_integers_are_combined_in_any_order(name, monkeypatch):
     assert re.search(r"mp_atomic_\w+\(&", text) and "argsort" not in text
     for got, want in zip(run(core, args, SMALL), evaluate(core, *args), strict=True):
         assert np.array_equal(got, want) and got.dtype == np.asarray(want).dtype
-    monkeypatch.setenv("CUEMU_RACES", "0")  # threads that fail tell it to the same record
     wrong = (np.where(np.arange(args[0].size).reshape(args[0].shape) == 7, 99, args[0]), *args[1:])
     if name != "of_numbers":
         with pytest.raises(IndexError, match="99"):
             run(core, wrong, SMALL)
+
+
+def test_what_is_stored_decides(monkeypatch):
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    call = take_apart((PLACES, NUMBERS), {})
+    core = program_of(once_each, call.structure, call.specs).function
+    assert "mp_atomic" not in emitted(core, SMALL, checked=True)[1].text
+    np.testing.assert_array_equal(run(core, (PLACES, NUMBERS), SMALL)[0], once_each(PLACES, NUMBERS))
 
 
 def test_the_first_wrong_place_is_told():
