@@ -372,7 +372,8 @@ class KernelWriter:
 
     def before(self, name: str) -> str:
         """What the value of a variable before a loop is called: in each loop of a kernel something else."""
-        return f"mp_{name}" + (f"_{self.earlier[name]}" if self.earlier[name] > 1 else "")
+        number = f"{self.earlier[name]}_" if self.earlier[name] > 1 else ""  # in front: `x_2` is a name of its own
+        return f"mp_{number}{name}"
 
     def up_to_here(self, depth: int, stmt: Store, monoid: str) -> None:
         """What all iterations up to a thread's own have combined."""

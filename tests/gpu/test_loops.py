@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+import stand_in as cupy
 from emulated import SMALL, run
 
 import metaphrase as mp
@@ -149,3 +150,24 @@ def test_a_branch_and_a_store_that_all_lanes_share_are_in_their_kernel():
     lanes = random.random(10), random.random(10)
     (got,) = evaluated(mp.vmap(logged), *lanes)
     np.testing.assert_allclose(got, [logged(x, y) for x, y in zip(*lanes)], rtol=1e-12)
+
+
+def sums_of_like_names(x, n):
+    s, s_2, out = 0.0, 1.0, np.zeros(n)
+    for k in range(n):
+        for i in range(len(x)):
+            s += x[i] * k
+            s_2 += x[i]
+        for i in range(len(x)):
+            s += x[i]
+            s_2 += x[i] * x[i]
+        out[k] = s + s_2 + (out[k - 1] if k else 0.0)
+    return out
+
+
+def test_what_is_kept_before_a_loop_has_a_name_of_its_own():
+    """`s` before the second loop is not called as `s_2` before the first one."""
+    x = np.linspace(0.0, 1.0, 500)
+    with cupy.installed():
+        got = mp.jit(sums_of_like_names)(cupy.asarray(x), 6).get()
+    np.testing.assert_allclose(got, sums_of_like_names(x, 6), rtol=1e-12)
