@@ -15,7 +15,6 @@ row each (`Kernel.rows`), a warp's threads do so: `__syncwarp`.
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -50,13 +49,13 @@ from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
 from .cuda_barriers import Barriers
+from .cuda_comment import comment
 from .cuda_threads import BLOCK, WARP, Places, packed
 from .cuda_variables import Homes
 from .dialects import CUDA
 from .spell import CALL, c_name
 
 MOST_VALUES = 16  # of a message
-MOST_LINES = 8  # of a comment
 
 
 class KernelWriter:
@@ -113,19 +112,7 @@ class KernelWriter:
             own = f"{self.group.thread} == 0 && " if self.several else ""
             last = f"mp_launch + {behind}" if behind else "mp_launch"
             self.line(1, f"if ({own}!{answer}[0]) mp_end(c, {last});")
-        return "\n".join([*self.comment(), self.head(), *self.lines, "}"]) + "\n"
-
-    def comment(self) -> list[str]:
-        """The user's lines that the kernel does."""
-        spans = dict.fromkeys((s.span.file, s.span.line, s.span.role) for s in walk(self.fn.body) if s.span is not None)
-        rows = []
-        for file, line, role in sorted(spans, key=lambda place: place[:2]):
-            text = linecache.getline(file, line).strip()
-            told = "" if role == "primal" else f" ({role})"
-            rows.append(f"// {file.rpartition('/')[2]}:{line}{told}  {text}".rstrip())
-        return (
-            rows if len(rows) <= MOST_LINES else [*rows[: MOST_LINES - 1], f"// and {len(rows) - MOST_LINES + 1} more"]
-        )
+        return "\n".join([*comment(self.fn.body), self.head(), *self.lines, "}"]) + "\n"
 
     def head(self) -> str:
         params = ["mp_run* c", "int mp_launch"] if self.stops else []

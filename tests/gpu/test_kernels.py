@@ -221,3 +221,15 @@ def test_what_is_told_of_kernels_is_of_those_that_run(function, argument, fastma
         told = [(kernel.name, kernel.threads) for kernel in kernels(function, argument)]
     heads = re.findall(r"__launch_bounds__\((\d+)\) (\w+)\(", text)
     assert told == [(name, int(threads)) for threads, name in heads]
+
+
+def in_lines(x):
+    shifted = x - 1.0
+    squared = shifted * shifted
+    return squared / (1.0 + squared), x
+
+
+def test_each_line_that_ends_in_a_kernel_stands_above_it():
+    text = mp.source(in_lines, "f64[1000]", stage="cuda")
+    for line in ("shifted = x - 1.0", "squared = shifted * shifted", "return squared / (1.0 + squared), x"):
+        assert re.search(rf"^// test_kernels\.py:\d+  {re.escape(line)}$", text, re.MULTILINE), text
