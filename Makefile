@@ -20,9 +20,13 @@ test-all: $(VENV)/ready
 	$(BIN)/python -P -m pytest -n $(WORKERS) tests
 
 PROGRAMS ?= 2000
+# On a GPU float32 sums are made in another order, which the plan `precision` would tell.
+ON_GPU = plain,vmap,grad,sizes,stores,containers,objects,dtypes,failures,lengths,transformed
 
 fuzz: $(VENV)/ready
 	PYTHONPATH=tests $(BIN)/python -P -m fuzz.campaign --programs $(PROGRAMS) --workers $(WORKERS) --folder build/fuzz
+	PYTHONPATH=tests:tests/gpu:tests/native $(BIN)/python -P -m fuzz.campaign --gpu --plans $(ON_GPU) \
+	    --programs $$(($(PROGRAMS) / 10)) --workers $(WORKERS) --folder build/fuzz-gpu
 	PYTHONPATH=tests $(BIN)/python -P -m fuzz.kept --programs $$(($(PROGRAMS) / 10))
 
 THEMES ?=

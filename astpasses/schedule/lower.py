@@ -172,6 +172,10 @@ class Block:
             self.placed(stmt)
         if first and all(a.kind == "par" for a in axes):  # what the reduction runs along has one element
             body, first = (*first, *body), ()
+        if any(a.extent == 0 for a in axes):
+            axes, body, first = [a for a in axes if a.kind == "par"], first, ()
+            if not body or any(a.extent == 0 for a in axes):
+                return
         if axes:
             self.emit(Nest(tuple(axes), tuple(body), tuple(first)))
         else:
