@@ -12,7 +12,8 @@
    (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: so who has a job
    while all sleep begins it alone and looks at the clock (mp_pool_worth). A thread that wakes on the caller's processor,
    where the system likes to put it, moves to another one, and stays away: it would run in the caller's stead. One job at a
-   time: who finds the pool taken does its parts alone. Threads block all signals. A child process after a fork has no threads, and starts
+   time: who finds the pool taken does its parts alone. Threads block all signals. A child process after a fork has no
+   threads, and starts
    its own. */
 #ifndef METAPHRASE_POOL_H
 #define METAPHRASE_POOL_H

@@ -100,7 +100,7 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
         return None
     kind, size = store.buf.dtype.kind, store.buf.dtype.itemsize
     if (kind in "iu" or kind == "f" and of.target.atomic_floats) and size >= 4:
-        before, combined = _combined(whole[:-1], store)
+        before, combined = _combined(whole[:-1], store, guard)
         exact = combined.monoid in ATOMIC if kind != "f" else combined.monoid == "sum"
         if exact and (kernels := _with_atomics(of, loops, before, combined, guard)) is not None:
             return kernels
@@ -116,14 +116,15 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
     return None if early else [first, *others]
 
 
-def _combined(before: tuple[Stmt, ...], store: Store) -> tuple[tuple[Stmt, ...], Store]:
-    """`y[p] = y[p] + v`, or `old = y[p]; y[p] = old + v`, as `y[p] += v`; both as they are where it is not that."""
+def _combined(before: tuple[Stmt, ...], store: Store, guard: If | None) -> tuple[tuple[Stmt, ...], Store]:
+    """`y[p] = y[p] + v`, or `old = y[p]; y[p] = old + v`, as `y[p] += v`; both as they are where it is not that, or
+    `old` is asked for besides."""
     own = Load(store.buf, store.index)
     olds = [s for s in before if isinstance(s, (Bind, Store)) and s.value == own]
     others = tuple(s for s in before if s not in olds)
     names = frozenset().union(*map(_given, olds))
     added, monoid = _added(store, own, names)
-    if added is None or any(names & _used(s) for s in others):
+    if added is None or any(names & _used(s) for s in (*others, *([] if guard is None else [guard]))):
         return before, store
     return others, replace(store, value=added, monoid=monoid)
 

@@ -7,10 +7,9 @@ sums are made in another order (the plan "precision") are not among them: docs/g
 from __future__ import annotations
 
 import pytest
-from turns import turn
-
 from fuzz.campaign import Search
 from fuzz.programs import PLANS
+from turns import turn
 
 COUNT, SEEDS = 8, range(9000, 9064)
 

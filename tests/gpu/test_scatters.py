@@ -131,13 +131,31 @@ def some_counted(places, numbers):
     return y
 
 
-def once_each(places, numbers):
+def while_small(places, numbers):
     """What is stored decides what else is: not in any order."""
     y = np.zeros(9, np.int64)
     for k in range(len(places)):
         if y[places[k]] < 2:
             y[places[k]] += numbers[k]
     return y
+
+
+def while_small_by_name(places, numbers):
+    y = np.zeros(9, np.int64)
+    for k in range(len(places)):
+        old = y[places[k]]
+        if old < 2:
+            y[places[k]] = old + numbers[k]
+    return y
+
+
+def with_what_was_there(places, numbers):
+    y, total = np.zeros(9, np.int64), np.zeros(400, np.int64)
+    for k in range(len(places)):
+        old = y[places[k]]
+        total[k] = old
+        y[places[k]] = old + numbers[k]
+    return y, total
 
 
 NUMBERS = SOURCE.integers(-50, 50, 400)
@@ -190,12 +208,14 @@ def test_integers_are_combined_in_any_order(name, monkeypatch):
             run(core, wrong, SMALL)
 
 
-def test_what_is_stored_decides(monkeypatch):
+@pytest.mark.parametrize("function", [while_small, while_small_by_name, with_what_was_there])
+def test_what_is_stored_decides(function, monkeypatch):
     monkeypatch.setenv("CUEMU_RACES", "1")
     call = take_apart((PLACES, NUMBERS), {})
-    core = program_of(once_each, call.structure, call.specs).function
+    core = program_of(function, call.structure, call.specs).function
     assert "mp_atomic" not in emitted(core, SMALL, checked=True)[1].text
-    np.testing.assert_array_equal(run(core, (PLACES, NUMBERS), SMALL)[0], once_each(PLACES, NUMBERS))
+    for got, want in zip(run(core, (PLACES, NUMBERS), SMALL), evaluate(core, PLACES, NUMBERS), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_the_first_wrong_place_is_told():
