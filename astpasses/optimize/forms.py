@@ -37,8 +37,8 @@ def forms(function: Function) -> Function:
         while (passage := next(_passages(let), None)) is not None:
             before, let, after = _reformed(let, passage)
             lets += before
-            behind = [*after, *behind]
             env[passage.out] = after[0].out
+            behind = [*after, *(replaced(x, env) for x in behind)]  # an array may come to its form in two steps
         lets += [let, *behind]
     if all(new is old for new, old in zip(lets, function.lets)) and len(lets) == len(function.lets):
         return function

@@ -125,3 +125,39 @@ def test_nothing_is_copied(function, loops):
     """The first array, its form, and the user's loop with what is in it."""
     text = mp.source(function, "f64[24]", stage="loops")
     assert text.count("for ") <= loops, text
+
+
+def through_a_row(x, count):
+    """Each iteration takes the matrix apart and puts it together again: two forms, one after the other."""
+    matrix = np.arange(9.0).reshape(3, 3)
+    for k in range(count):
+        row = matrix.reshape(-1)
+        row[k] = x * k
+    return matrix
+
+
+def through_a_row_if(x, count):
+    matrix = np.arange(9.0).reshape(3, 3)
+    if x > 0:
+        row = matrix.reshape(-1)
+        row[count] = x * x
+    return matrix
+
+
+def through_a_row_never(x, count):
+    matrix = np.arange(9.0).reshape(3, 3)
+    while count < 3 and x < x:
+        count += 1
+        row = matrix.reshape(-1)
+        row[0] = x
+    return matrix
+
+
+@pytest.mark.parametrize("function", [through_a_row, through_a_row_if, through_a_row_never], ids=lambda f: f.__name__)
+def test_two_forms_one_after_the_other(function):
+    jitted, slope = mp.jit(function), mp.jit(mp.grad(lambda x, count: np.sum(function(x, count) ** 2)))
+    for count in (0, 1, 5):
+        for x in (2.5, -1.5):
+            np.testing.assert_array_equal(jitted(x, count), function(x, count))
+            step = [np.sum(function(x + d, count) ** 2) for d in (1e-6, -1e-6)]
+            assert abs(slope(x, count) - (step[0] - step[1]) / 2e-6) < 1e-5
