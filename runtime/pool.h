@@ -3,18 +3,17 @@
    In: a job, which says what to do with part k, and how many parts there are. Out: every part done once. Example:
 
        mp_job job = {.part = square, .slots = 2};
-       if (mp_pool_take(2)) { mp_pool_begin(&job, parts, 0); mp_pool_work(&job, 0); mp_pool_end(); }
+       if (mp_pool_take(2)) { mp_pool_begin(&job, parts); mp_pool_work(&job, 0); mp_pool_end(); }
 
    No thread is started before the first job. The caller works, too, and never waits for a thread that has not begun, so
    that a busy machine costs nothing. Each thread has its own stretch of parts, the same one in every job of as many parts,
    and takes from the others' when its own are done: what they would work on is in their caches, so it waits a microsecond
-   (MP_GRACE) where the other one has begun and will soon be done. Between jobs a thread looks out for the next one for a short while
-   (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: so who has a job
-   while all sleep begins it alone and looks at the clock (mp_pool_worth). A thread that wakes on the caller's processor,
+   (MP_GRACE) where the other one has begun and will soon be done. Between jobs a thread looks out for the next one for a
+   short while (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: so
+   who has a job while all sleep begins it alone and looks at the clock (mp_pool_worth). A thread that wakes on the caller's processor,
    where the system likes to put it, moves to another one, and stays away: it would run in the caller's stead. One job at a
    time: who finds the pool taken does its parts alone. Threads block all signals. A child process after a fork has no
-   threads, and starts
-   its own. */
+   threads, and starts its own. */
 #ifndef METAPHRASE_POOL_H
 #define METAPHRASE_POOL_H
 

@@ -87,6 +87,30 @@ def default_of_the_class(x):
     return known.rate * 2
 
 
+class Slots:
+    __slots__ = ("one", "other")
+
+
+def of_slots(x):
+    slots = Slots()
+    if x > 0:
+        slots.one = x * 2
+    return hasattr(slots, "one"), getattr(slots, "one", -1.0), hasattr(slots, "other")
+
+
+class Square:
+    @property
+    def area(self):
+        return self.side**2
+
+
+def behind_a_property(x):
+    square = Square()
+    if x > 0:
+        square.side = x
+    return square.area
+
+
 FUNCTIONS = [
     of_a_class,
     of_a_loop,
@@ -96,6 +120,8 @@ FUNCTIONS = [
     asked_for_behind_a_loop,
     set_anew,
     default_of_the_class,
+    of_slots,
+    behind_a_property,
 ]
 
 

@@ -29,6 +29,7 @@ from ..operators.arithmetic import WEAK
 from ..operators.protocols import call_written, operate, steps, written
 from ..operators.python_numbers import LONE_ELEMENTS, to_integer
 from ..staging.captured import guard_presence, guard_structure
+from ..staging.journal import MISSING, AttributeLocation
 from ..staging.literals import elements, load_attribute
 from ..staging.python_names import python_name
 from ..staging.session import session
@@ -386,8 +387,6 @@ def setattr_(target: Any, name: str, value: Any) -> None:
 @handles(object.__setattr__)
 def own_setattr(target: Any, name: str, value: Any) -> None:
     """A store past what the class does on stores."""
-    from ..staging.journal import AttributeLocation
-
     session().journal.note(AttributeLocation(target, name))
     object.__setattr__(target, name, value)
 
@@ -397,10 +396,9 @@ def hasattr_(target: Any, name: str) -> bool:
     if isinstance(target, (Number, StagedArray)):  # what stands here in Python
         python = target.python if isinstance(target, Number) else np.ndarray
         return hasattr(python or target.dtype.type, name)
-    found = hasattr(target, name)
-    guard_presence(session(), target, name, found)
-    value = getattr(target, "__dict__", {}).get(name)
-    return value.flag if isinstance(value, Maybe) and value.missing is not None else found
+    value = getattr(target, name, MISSING)
+    guard_presence(session(), target, name, value is not MISSING)
+    return value.flag if isinstance(value, Maybe) and value.missing is not None else value is not MISSING
 
 
 @handles(callable)

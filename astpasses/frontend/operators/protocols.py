@@ -27,6 +27,7 @@ from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
 from ..rewrite.plain import OPERATORS
 from ..staging.captured import guard_class, known, make_attributes_known
+from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..values.staged_values import Number, Staged, StagedArray
@@ -365,8 +366,6 @@ def attribute(here: Session, target: Any, name: str) -> tuple[bool, Any]:
     if isinstance(computed, property) and isinstance(computed.fget, types.FunctionType):
         return True, call_written(computed.fget, target)
     if isinstance(computed, functools.cached_property) and name not in getattr(target, "__dict__", ()):
-        from ..staging.journal import AttributeLocation
-
         value = call_written(computed.func, target)
         if here.is_fresh(target, 0):
             here.journal.note(AttributeLocation(target, name))
@@ -415,8 +414,6 @@ def store_attribute(here: Session, value: Any, target: Any, name: str) -> None:
             remedy="keep it in an object or array that is passed in, or return the new value",
         )
     if not set_attribute(target, name, value):
-        from ..staging.journal import AttributeLocation
-
         here.journal.note(AttributeLocation(target, name))
         setattr(target, name, value)
 

@@ -98,7 +98,8 @@ class AttributeLocation(Location):
         return ("attribute", id(self.owner), self.name)
 
     def read(self) -> Any:
-        return getattr(self.owner, self.name, NoAttribute(type(self.owner).__name__, self.name))
+        value = getattr(self.owner, self.name, MISSING)
+        return NoAttribute(type(self.owner).__name__, self.name) if value is MISSING else value
 
     def stored(self) -> Any:
         own = getattr(self.owner, "__dict__", None)
@@ -110,7 +111,8 @@ class AttributeLocation(Location):
     def write(self, value: Any) -> None:
         plain = type if isinstance(self.owner, type) else object  # past what the user's class does on stores
         if isinstance(value, Undefined):
-            if self.name in getattr(self.owner, "__dict__", {}):
+            is_slot = isinstance(getattr(type(self.owner), self.name, None), types.MemberDescriptorType)
+            if self.name in getattr(self.owner, "__dict__", {}) or is_slot and hasattr(self.owner, self.name):
                 plain.__delattr__(self.owner, self.name)
         else:
             plain.__setattr__(self.owner, self.name, value)
