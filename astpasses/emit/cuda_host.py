@@ -34,6 +34,7 @@ from metaphrase.astpasses.schedule.nest import (
     While,
     loaded,
     mentions,
+    used_inside,
     walk,
 )
 from metaphrase.core.dims import DimLike, substitute
@@ -119,8 +120,10 @@ class HostWriter:
         program, fn = self.program, self.program.entry
         names = ["c", *(b.name for b in program.params), *program.sizes]
         self.line(0, f"def {self.name}({', '.join(names)}):")
+        passed = {buf for s in walk(fn.body) for buf in used_inside(s)}
         for k, buf in enumerate(program.constants):
-            self.line(1, f"{buf.name} = c.constant({k})")
+            if buf in passed:
+                self.line(1, f"{buf.name} = c.constant({k})")
         for buf in program.results:
             if buf.space == "out" and not buf.dynamic:
                 self.allocate(1, buf)

@@ -130,7 +130,10 @@ class KernelWriter:
             kind = c_name(buf.dtype)
             if buf in self.fn.bufs:
                 continue
-            if buf in self.grown:
+            if buf.space == "const":
+                elements = ", ".join(self.printer.literal(element)[0] for element in buf.data.reshape(-1))
+                self.line(1, f"static __constant__ const {kind} {buf.name}[{buf.data.size}] = {{{elements}}};")
+            elif buf in self.grown:
                 self.line(1, f"{kind}* {buf.name} = nullptr;")
                 self.line(1, f"i64 mp_{buf.name}_room = 0;")
                 if self.uniform and self.several and buf in self.grown_together:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaphrase.core.ir import Function, Let, Literal, Var
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.stores import written
 
 from .numpy_source_blocks import Block, Emitter, assign_all
@@ -80,6 +80,15 @@ def _is_select(branch: Function) -> bool:
     return len(branch.lets) <= 4 and not any(x.primitive.effect or x.primitive.region for x in branch.lets)
 
 
+def _as_logic(test: Expr, yes: Expr, no: Expr, results: list[Atom], out: Var) -> Expr | None:
+    """`c and a` for `a if c else False`, `c or b` for `True if c else b`."""
+    if out.type.dtype != bool or out.type.dims:
+        return None
+    of_no, of_yes = (bool(r.value) if isinstance(r, Literal) else None for r in results)
+    made = infix("and", test, yes, out.type) if of_no is False else infix("or", test, no, out.type) if of_yes else None
+    return None if made is None or len(made.text) > TERNARY_WIDTH else made
+
+
 def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
     """Try `a if c else b`."""
     branches, out = let.attributes["branches"], let.outs[position]
@@ -103,6 +112,9 @@ def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
         return False
     no, yes = (strong(v) for v in values)
     test = emitter.expr(let.args[0])
+    if (either := _as_logic(test, yes, no, [branch.results[position] for branch in branches], out)) is not None:
+        emitter.bind(out, either, let)
+        return True
     text = f"{yes.at(TERNARY + 1)} if {test.at(TERNARY + 1)} else {no.at(TERNARY)}"
     if len(text) > TERNARY_WIDTH:
         return False

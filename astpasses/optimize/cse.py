@@ -40,7 +40,7 @@ def _cse(function: Function, env: dict[Var, Atom], held: Iterable[Var]) -> Funct
         )
         if let.primitive.name == "broadcast" and isinstance(let.args[0], Literal):
             fills[let.out] = (let.args[0], let.out.type.dims)
-        key = _key(let, fills)
+        key = key_of(let, fills)
         found = seen.get(key) if key is not None else None
         if found is not None and all(a.type == b.type for a, b in zip(found, let.outs)):
             env.update(zip(let.outs, found))
@@ -58,7 +58,7 @@ def _cse(function: Function, env: dict[Var, Atom], held: Iterable[Var]) -> Funct
     return Function(function.name, function.params, tuple(lets), results)
 
 
-def _key(let: Let, fills: dict[Var, tuple]) -> tuple | None:
+def key_of(let: Let, fills: dict[Var, tuple]) -> tuple | None:
     """What makes two operations the same; None for those that may not be shared."""
     if let.primitive.name == "check":
         return "check", let.args[0]  # what held once, holds
@@ -99,4 +99,4 @@ def _equal_rows(let: Let, env: dict[Var, Atom]) -> bool:
     return found
 
 
-__all__ = ["cse", "pre_ad_safe"]
+__all__ = ["cse", "key_of", "pre_ad_safe"]

@@ -23,6 +23,7 @@ from . import (
     dead_stores,
     equal_carries,
     forms,
+    handed,
     hoist,
     induction,
     open_gradients,
@@ -86,6 +87,7 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
     Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
+    Pass("handed", handed.handed, handed.pre_ad_safe, "after cse, with which it shares what makes operations the same"),
     Pass(
         "equal_carries",
         equal_carries.equal_carries,

@@ -28,6 +28,8 @@ from metaphrase.core.relation import POINTWISE
 from metaphrase.core.types import Array
 from metaphrase.source import Span
 
+from .simplify_constants import folded
+
 pre_ad_safe = True
 Rule = Callable[..., Any]  # rule(rewriter, args, attributes, out types) -> Atom | tuple of Atoms | None
 RULES: dict[str, list[Rule]] = {}
@@ -64,6 +66,7 @@ class Rewriter:
         self.places = Places()
         self.reads: Counter[Atom] = Counter()  # how often a value was read before
         self.values: dict[Var, Any] = {}  # constants of loops that are this everywhere
+        self.tables: set[Var] = set()  # arrays that are written in the program
         self.sums: set[Var] = set()  # accumulators of loops and what was added to them: these stay sums
 
     def function(
@@ -115,6 +118,8 @@ class Rewriter:
             self.sums.update(let.outs)
         for var in let.outs:
             self.makers[var] = let
+        if let.primitive.name == "constant":
+            self.tables.add(let.out)
 
     def regions(self, let: Let, args: tuple) -> Any:
         """The attributes with their regions simplified, literal operands put into them."""
@@ -128,7 +133,8 @@ class Rewriter:
                 for function in value:
                     self.places.region(let, args, function)
                 functions = tuple(
-                    self.function(f, _literals(f.params, args[1:]), self.uniform_params(f, args[1:])) for f in value
+                    self.function(f, self.known_in_branch(let, f, args), self.uniform_params(f, args[1:]))
+                    for f in value
                 )
                 new[key] = value if all(a is b for a, b in zip(functions, value)) else functions
         return let.attributes if all(new[k] is v for k, v in let.attributes.items()) else new
@@ -155,6 +161,12 @@ class Rewriter:
         used = {a for let in function.lets for a in let.args} | set(function.results)
         return {p: m for p, m in found.items() if p in used}
 
+    def known_in_branch(self, let: Let, function: Function, args: tuple) -> dict[Var, Atom]:
+        """Parameters of a branch that are literals there, its condition among them."""
+        known = _literals(function.params, args[1:])
+        truths = self.places.truths(let, args, function)
+        return known | {p: Literal(np.bool_(truths[a])) for p, a in zip(function.params, args[1:]) if a in truths}
+
     def known_params(self, let: Let, function: Function, args: tuple) -> dict[Var, Atom]:
         if let.primitive.name == "loop":
             return _literals(function.params[1:], Loop.of(let).args.like(args).consts)
@@ -171,7 +183,7 @@ class Rewriter:
                 found = one(self, primitive, args, attributes, types)
                 if found is not None:
                     return (found,)
-        return None
+        return folded(self, primitive, args, attributes, types) if not self.tables.isdisjoint(args) else None
 
     def make(self, primitive: Primitive, *args: Atom, **attributes: Any) -> Any:
         """A new operation, simplified."""

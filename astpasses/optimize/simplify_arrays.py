@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import product
-from metaphrase.core.ir import Atom, Function, Let, Literal
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Parts
 from metaphrase.core.primitive import Primitive
 from metaphrase.ops.arrays import undefined
+from metaphrase.ops.compare import and_, or_
 from metaphrase.ops.indexing import slice as slice_
 from metaphrase.ops.indexing import slice_update
 from metaphrase.ops.regions import cond
@@ -280,6 +281,37 @@ def cond_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) ->
         next(rest) if is_bound else rewriter.make(undefined, dtype=t.dtype, shape=t.dims)
         for t, is_bound in zip(types, bound)
     )
+
+
+ASKED = frozenset(["lt", "le", "gt", "ge", "eq", "ne", "and_", "or_", "not_", "add", "sub", "dim_value"])
+FEW = 4  # operations that are done rather than branched over
+
+
+@rule("cond")
+def logic_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+    """`p and i < n`, whose second operand costs nothing, is no branch: what it is shows what holds where it is true."""
+    index, *operands = args
+    if len(types) != 1 or types[0].dtype != bool or types[0].dims or index.type.dtype != bool:
+        return None
+    if_false, if_true = (_truth(index, operands, b, k == 1) for k, b in enumerate(attributes["branches"]))
+    if if_false is False and isinstance(if_true, Function):
+        return rewriter.make(and_, index, *rewriter.inline(if_true, operands))
+    if if_true is True and isinstance(if_false, Function):
+        return rewriter.make(or_, index, *rewriter.inline(if_false, operands))
+    return None
+
+
+def _truth(index: Atom, operands: list, branch: Function, holds: bool) -> bool | Function | None:
+    """What a branch gives: True or False, where it is that, or the condition, which `holds` there or not; itself where
+    it costs little; None."""
+    (result,) = branch.results
+    given = dict(zip(branch.params, operands)).get(result) if isinstance(result, Var) else result
+    if isinstance(given, Literal):
+        return bool(given.value)
+    if given is index:
+        return holds
+    is_cheap = all(let.primitive.name in ASKED and not let.out.type.dims for let in branch.lets)
+    return branch if is_cheap and len(branch.lets) <= FEW else None
 
 
 @rule("loop")

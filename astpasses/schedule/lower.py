@@ -82,15 +82,10 @@ class Lowering:
         )
         return len(self.sites) - 1
 
-    def constant(self, value: ConstantArray) -> Buf:
+    def constant(self, value: ConstantArray, name: str) -> Buf:
         if value not in self.constants:
             self.constants[value] = Buf(
-                self.names.fresh("table"),
-                value.value.dtype,
-                value.value.shape,
-                "const",
-                len(self.constants),
-                value.value,
+                self.names.fresh(name), value.value.dtype, value.value.shape, "const", len(self.constants), value.value
             )
         return self.constants[value]
 

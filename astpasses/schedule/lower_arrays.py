@@ -117,7 +117,7 @@ def counting(block: Block, let: Let) -> None:
         block.values[out] = Value(dtype, dims, lambda index: Index(0) if dtype == i64 else zero, undefined=True)
         return
     if native.expression == "constant":
-        block.values[out] = _constant(block, attributes["value"])
+        block.values[out] = _constant(block, attributes["value"], out.name)
         return
 
     def at(index: Indices) -> E:
@@ -127,14 +127,15 @@ def counting(block: Block, let: Let) -> None:
     block.define(out, at, lazy=True)
 
 
-def _constant(block: Block, value: Any) -> Value:
+def _constant(block: Block, value: Any, name: str) -> Value:
+    """`name`: the user's, or the primitive's with a number, of which no reader learns anything."""
     data = value.value
     flat = np.ascontiguousarray(data).reshape(-1)
     if not data.ndim or flat.size and all(flat[k].tobytes() == flat[0].tobytes() for k in range(flat.size)):
         only = flat[0]
         e: E = Index(int(only)) if data.dtype == i64 else Const(only)
         return Value(data.dtype, data.shape, lambda index: e)
-    return stored(Place(block.shared.constant(value)))
+    return stored(Place(block.shared.constant(value, "table" if name.startswith("constant") else name)))
 
 
 @rule(Move)

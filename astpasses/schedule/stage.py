@@ -56,6 +56,7 @@ from .selections import in_selections
 from .share import share
 from .shrink import shrink
 from .stale import without_stale_rows
+from .tables import with_tables
 from .target import Target
 from .twins import merge_twins
 from .vectors import in_vectors
@@ -234,6 +235,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("choices", _each(with_choices), "behind copies, as carried sums", fused=True),
     Pass("room", _each(lambda fn, target: make_room(fn)), "when all temporaries are there"),
     Pass("kernels", kernels, "on loops as they will be, each of which is shown to be independent or not"),
+    Pass("tables", with_tables, "behind kernels, of which each has its own"),
     Pass("names", _each(lambda fn, target: name_indices(fn.body, names_in_use(fn))), "when no loop is made any more"),
     Pass(
         "vectors",

@@ -120,6 +120,7 @@ class Target:
     atomic_floats: bool = field(default=False, kw_only=True)  # floats may be added up in any order
     regroups: bool = field(default=False, kw_only=True)  # sums of floats that the loops of the user carry
     shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
+    constant_bytes: int = field(default=0, kw_only=True)  # of memory of which all threads read one place at a time
 
     # functions
     whole: int  # a program of up to as many innermost loops stays one function
@@ -275,6 +276,7 @@ CUDA = replace(
     wide_work=64,
     regroups=True,
     shared_bytes=48 << 10,
+    constant_bytes=8 << 10,
     offers=(
         replace(_PRODUCT, spaced_results=False, small=0),
         *(replace(_of_lapack(operation), together=_NEVER) for operation in _FACTORS),

@@ -65,7 +65,21 @@ def likeness(table, words, context):
     return (table[words] * context).sum()
 
 
+def blurred(x):
+    w = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16
+    out = np.zeros(len(x))
+    for i in range(2, len(x) - 2):
+        for j in range(5):
+            out[i] += w[j] * x[i + j - 2]
+    return out
+
+
+def numbered(places):
+    return np.array([3.0, 1.0, 2.0])[places]
+
+
 PROGRAMS = {
+    "blurred": (blurred, ("f64[100000]",)),
     "chain": (chain, ("f32[1000000]",)),
     "softmax": (softmax, ("f32[4096, 1024]",)),
     "total": (total, ("f64[n]",)),
@@ -201,6 +215,16 @@ def smoothed(x):
         for j in range(1, x.shape[1] - 1):
             out[i, j] = (x[i - 1, j] + x[i, j] + x[i + 1, j]) / 3
     return out
+
+
+def test_what_all_threads_read_at_a_time_is_in_memory_for_constants():
+    assert "static __constant__ const f64 w[5] = {0.0625, 0.25, 0.375, 0.25, 0.0625};" in text_of("blurred")
+    apart = mp.source(numbered, "i64[100000]", stage="cuda")
+    assert "__constant__" not in apart and "table = c.constant(0)" in apart
+    x, places = np.arange(50.0), np.array([2, 0, 1, 1])
+    with stand_in.installed():
+        assert np.array_equal(mp.device_get(mp.jit(blurred, device="gpu")(x)), blurred(x))
+        assert np.array_equal(mp.device_get(mp.jit(numbered, device="gpu")(places)), numbered(places))
 
 
 def test_iterations_that_store_apart_are_divided_and_not_sorted():

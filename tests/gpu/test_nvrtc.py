@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from batches import batched_function
+from emulated import emitted
 
 from metaphrase.runtime import nvrtc
 from metaphrase.runtime.nvrtc import KernelReport, cubin, report
@@ -74,6 +76,15 @@ def test_the_report_finds_spilled_registers():
     assert report(HUNGRY)["hungry"].spill_stores == 0
     told = report(HUNGRY, options=("-maxrregcount=32",))["hungry"]
     assert told.registers <= 32 and told.spill_stores > 0 and told.spill_loads > 0 and told.stack_bytes > 0
+
+
+def test_no_kernel_spills_for_the_sake_of_a_second_block(fresh):
+    """ptxas keeps a batch of merges to 32 registers, of which it wants some more."""
+    text = emitted(batched_function("control_programs.merged_heights", only_floats=True)[0])[1].kernels
+    _, code, log = nvrtc.find_nvrtc().compile(text, nvrtc.flags(text, "90"))
+    assert [told.spill_stores for told in nvrtc.reports(log, code).values() if told.spill_stores]
+    for _ in range(2):  # as it is made, and as it is kept
+        assert not any(told.spill_stores or told.spill_loads for told in report(text).values())
 
 
 def test_spills_of_called_functions_count():

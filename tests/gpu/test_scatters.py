@@ -77,7 +77,103 @@ def sparse(rows, columns, values, x):
     return y
 
 
+def some_added(places, weights):
+    y = np.zeros(9, np.float32)
+    for k in range(len(places)):
+        if weights[k] > 0:
+            y[places[k]] += weights[k]
+    return y
+
+
+def within(places, weights):
+    """Places that lie outside are no error."""
+    y = np.zeros((5, 2), np.float32)
+    for k in range(len(places)):
+        place = places[k]
+        if 0 <= place < 4:
+            y[place, 0] += weights[k]
+            y[place + 1, 1] += 1 - weights[k]
+    return y
+
+
+def largest_of_floats(places, weights):
+    y = np.full(9, -9.0, np.float32)
+    for k in range(len(places)):
+        y[places[k]] = max(y[places[k]], weights[k])
+    return y
+
+
+def sums_and_squares(places, weights):
+    sums, squares = np.zeros(9), np.zeros(9)
+    for k in range(len(places)):
+        sums[places[k]] += weights[k]
+        squares[places[k]] += weights[k] ** 2
+    return sums, squares
+
+
+def least(places, weights):
+    best, which = np.full(9, 9.0, np.float32), np.full(9, -1)
+    for k in range(len(places)):
+        if weights[k] < best[places[k]]:
+            best[places[k]] = weights[k]
+            which[places[k]] = k
+    return best, which
+
+
+def either(places, weights):
+    y = np.ones(9)
+    for k in range(len(places)):
+        if weights[k] > 0:
+            y[places[k]] = weights[k]
+        else:
+            y[places[k]] = 0.5 * y[places[k]]
+    return y
+
+
+def forces(pairs, x):
+    """Of each pair one on the other; one may be the other."""
+    y = np.zeros(x.shape)
+    for k in range(len(pairs)):
+        i, j = pairs[k, 0], pairs[k, 1]
+        u, v = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
+        near = 1 / (u * u + v * v + 0.1)
+        if near > 0.3:
+            y[i, 0] += near * u
+            y[i, 1] += near * v
+            y[j, 0] -= near * u
+            y[j, 1] -= near * v
+    return y
+
+
+def terms_of_loops(places, rows):
+    y = np.zeros(9)
+    for k in range(len(places)):
+        length = 0.0
+        for j in range(rows.shape[1]):
+            length += rows[k, j] ** 2
+        y[places[k]] += length
+    return y
+
+
+def stored_twice(places, weights):
+    y = np.zeros(9)
+    for k in range(len(places)):
+        y[places[k]] = weights[k]
+        y[places[k - 1]] *= 0.5
+        y[places[k]] += 1
+    return y
+
+
 PROGRAMS = {
+    "some_added": (some_added, (PLACES, WEIGHTS)),
+    "within": (within, (PLACES, WEIGHTS)),
+    "largest_of_floats": (largest_of_floats, (PLACES, WEIGHTS)),
+    "sums_and_squares": (sums_and_squares, (PLACES, WEIGHTS)),
+    "least": (least, (PLACES, WEIGHTS)),
+    "either": (either, (PLACES, WEIGHTS)),
+    "forces": (forces, (SOURCE.integers(0, 9, (300, 2)), SOURCE.normal(size=(9, 2)))),
+    "terms_of_loops": (terms_of_loops, (PLACES, ROWS)),
+    "stored_twice": (stored_twice, (PLACES, WEIGHTS)),
     "embedding": (mp.grad(embedding), (np.zeros((9, 5), np.float32), PLACES, ROWS)),
     "added": (added, (PLACES, WEIGHTS)),
     "mixed": (mixed, (PLACES, WEIGHTS)),
@@ -158,6 +254,52 @@ def with_what_was_there(places, numbers):
     return y, total
 
 
+def exchanged(places, numbers):
+    """What goes to a place lay at another."""
+    y = np.arange(9)
+    for k in range(len(places)):
+        old = y[places[k]]
+        y[places[k]] = y[numbers[k] % 9]
+        y[numbers[k] % 9] = old
+    return y
+
+
+def of_another_array(places, numbers):
+    y, z = np.zeros(9, np.int64), np.zeros(9, np.int64)
+    for k in range(len(places)):
+        y[places[k]] += numbers[k]
+        z[numbers[k] % 9] += y[places[k]]
+    return y, z
+
+
+def read_before_it_is_stored(places, numbers):
+    y = np.zeros(9)
+    for k in range(len(places)):
+        old = y[places[k]]
+        y[numbers[k] % 9] = 1.5
+        y[places[k]] = old + 1
+    return y
+
+
+def place_that_moves(places, numbers):
+    y = np.zeros(9)
+    for k in range(len(places)):
+        place = places[k] % 9
+        y[place] *= 0.5
+        if numbers[k] > 0:
+            place = (place + 1) % 9
+        y[place] += numbers[k]
+    return y
+
+
+def checked_by_what_is_stored(places, numbers):
+    y = np.zeros(9)
+    for k in range(len(places)):
+        assert y[places[k]] > -1e6
+        y[places[k]] += numbers[k]
+    return y
+
+
 NUMBERS = SOURCE.integers(-50, 50, 400)
 ATOMIC = {
     "counted": (counted, (PLACES,)),
@@ -208,7 +350,19 @@ def test_integers_are_combined_in_any_order(name, monkeypatch):
             run(core, wrong, SMALL)
 
 
-@pytest.mark.parametrize("function", [while_small, while_small_by_name, with_what_was_there])
+UNSORTED = [
+    while_small,
+    while_small_by_name,
+    with_what_was_there,
+    exchanged,
+    of_another_array,
+    read_before_it_is_stored,
+    place_that_moves,
+    checked_by_what_is_stored,
+]
+
+
+@pytest.mark.parametrize("function", UNSORTED)
 def test_what_is_stored_decides(function, monkeypatch):
     monkeypatch.setenv("CUEMU_RACES", "1")
     call = take_apart((PLACES, NUMBERS), {})

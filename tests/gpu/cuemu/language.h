@@ -19,6 +19,7 @@
 
 // One host thread runs a block from start to end, so what a block shares is what the host thread owns.
 #define __shared__ static thread_local
+#define __constant__
 
 // The shared memory whose size the launch chooses. Generated code defines the same macro for nvcc, upon
 // `extern __shared__`, inside `#ifndef CUEMU`.
