@@ -24,7 +24,7 @@ from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
 from ..runtime.devices import Device
 from ..runtime.errors import placed
-from ..source import SourceError
+from ..source import SourceError, UnsupportedError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
 from .captures import broken_guard, captured_values, captures_fit, changed_numbers, guards_hold, read_capture, rooms_of
@@ -226,9 +226,16 @@ class Memo:
         begun = time.perf_counter()
         changed = set().union(*(changed_numbers(row.guards) for row in rows)) - self.changing
         self.changing |= changed
-        with recording(self.name) as record, numbers_change(self.changing - self.constant):
-            with waiting.waited_for(self.name):
-                made = self._made(call, dims, rows)
+        with recording(self.name) as record, waiting.waited_for(self.name):
+            try:
+                with numbers_change(self.changing - self.constant):
+                    made = self._made(call, dims, rows)
+            except UnsupportedError:
+                if not changed - self.constant:
+                    raise
+                self.constant |= changed  # the program has to know their values
+                with numbers_change(self.changing - self.constant):
+                    made = self._made(call, dims, rows)
         made.used = dispatch.next_moment()
         self.constant |= self.changing & {g.source.key() for g in made.program.guards if g.kind == "value"}
         rows.insert(0, made)

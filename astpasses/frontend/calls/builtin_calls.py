@@ -33,6 +33,7 @@ from ..staging.journal import MISSING, AttributeLocation
 from ..staging.literals import elements, load_attribute
 from ..staging.python_names import python_name
 from ..staging.session import session
+from ..staging.users_code import guard_class
 from ..values.staged_values import Maybe, Number, Staged, StagedArray
 from .call import answers, call_value, handles
 from .gathered_calls import in_order, is_one_column, summed
@@ -337,6 +338,10 @@ handles(any)(_lazily_all("or", np.any))
 
 @handles(isinstance)
 def isinstance_(value: Any, kinds: Any) -> bool:
+    options = (kinds,) if isinstance(kinds, type) else getattr(kinds, "__args__", kinds)
+    for kind in options:
+        if isinstance(kind, type):
+            guard_class(session(), kind)
     if isinstance(value, Text):
         return isinstance("", kinds)
     if not isinstance(value, Staged):
@@ -344,7 +349,6 @@ def isinstance_(value: Any, kinds: Any) -> bool:
     seen: type = np.ndarray
     if isinstance(value, Number):
         seen = value.python or value.dtype.type
-    options = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     return any(
         isinstance_(value, k)
         if isinstance(k, tuple)

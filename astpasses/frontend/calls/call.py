@@ -31,7 +31,7 @@ from ..operators.indexing import range_as_array
 from ..operators.protocols import ASKED, is_ordering, written
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
-from ..staging.captured import guard_function, guard_structure, is_own_method, known, make_attributes_known
+from ..staging.captured import guard_structure, is_own_method, known, make_attributes_known
 from ..staging.journal import StructureLocation
 from ..staging.knowledge import narrowed_inside
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
@@ -39,6 +39,7 @@ from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal
 from ..staging.stand_ins import by_python
 from ..staging.under_way import current_session
+from ..staging.users_code import guard_function
 from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled

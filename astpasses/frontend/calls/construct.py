@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..flow.generators import READ_AS_LISTS
-from ..staging.captured import guard_class
 from ..staging.session import Session
 from ..staging.stand_ins import by_python
+from ..staging.users_code import guard_class
 from ..values.objects import is_one_of
 from .call import as_known, call_function, has_staged, hosted_value, is_native
-from .outside import refuse_given, refuse_unsteady
+from .outside import module_of, refuse_given, refuse_unsteady
 
 
 def keeps(cls: type) -> bool:
@@ -70,7 +70,7 @@ def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     if not is_one_of(cls, READ_AS_LISTS):
         args, keywords = as_known(here, args, keywords)
         if not written:
-            refuse_unsteady(here, cls.__module__, cls.__name__, None)
+            refuse_unsteady(here, module_of(cls), cls.__name__, None)
             refuse_given(here, args, keywords, cls.__name__)
     if dataclasses.is_dataclass(cls):
         from .dataclass_calls import construct_dataclass, is_generated

@@ -23,7 +23,7 @@ from ..staging.signals import TrialOver
 from ..staging.stand_ins import by_python
 from ..values.staged_values import Number, Staged
 from .call import CHANGES, call_method, call_value, has_staged, hosted
-from .outside import refuse_given, refuse_outside, refuse_unsteady
+from .outside import module_of, refuse_given, refuse_outside, refuse_unsteady
 
 # Their functions may be called in branches and loops, too: nothing has to be undone.
 _OF_CLASSES = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -114,7 +114,7 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     if isinstance(owner, BaseException) and name in ("__init__", "add_note"):
         if here.is_fresh(owner, len(here.regions) - 1):
             return function(*args, **keywords)  # keeps what it is given
-    refuse_unsteady(here, kind.__module__, name, owner)
+    refuse_unsteady(here, module_of(kind), name, owner)
     refuse_outside(here, owner, f"`{name}`")
     steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
     if not isinstance(owner, steady) and here.in_region():

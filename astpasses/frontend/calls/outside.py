@@ -24,6 +24,7 @@ from metaphrase.source import UnsupportedError
 
 from ..flow.generators import SHOWS
 from ..staging.session import Session
+from ..values.definitions import written_bases
 from ..values.objects import is_one_of
 from ..values.sources import SEQUENCES, THIS_PROCESS, Guard, ObjectSource
 from ..values.staged_values import Staged
@@ -72,6 +73,11 @@ _CONTAINERS = (list, dict, set, np.ndarray)  # handled: read with guards, writte
 _STATEFUL = (*SEQUENCES, memoryview, io.IOBase)
 # These look at what an object is, or at one attribute.
 _LOOKS = (getattr, hasattr, setattr, delattr, vars, dir, callable, isinstance, issubclass, type, len)
+
+
+def module_of(kind: type) -> str:
+    """Whose code makes instances of a class, and their methods in C: of one that users wrote in Python its base's."""
+    return next(str(base.__module__) for base in kind.__mro__ if base not in written_bases(kind))
 
 
 def refuse_unsteady(here: Session, module: str, name: str, owner: Any) -> None:

@@ -15,7 +15,7 @@ from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import holds, is_gathered
 from ..flow.generators import Lazy, any_of
-from ..staging.captured import guard_structure
+from ..staging.captured import captured_at, guard_structure
 from ..staging.knowledge import narrowed
 from ..staging.literals import elements
 from ..staging.session import Session
@@ -86,12 +86,14 @@ def _in_range(stager: Any, value: Number, bounds: range) -> Any:
 
 
 def require_told_apart(here: Session, left: Any, right: Any) -> None:
-    """`left is right` of two arrays or containers that the call was given: one program serves calls where
-    they are one and calls where they are two. An item of a list that a loop made is made anew each time."""
-    if left is not right and _given(here, left) and _given(here, right):
+    """`left is right` of arrays or containers that the call was given, or one that was there before: one program serves
+    calls where they are one and calls where they are two. An item of a list that a loop made is made anew each time."""
+    given = [_given(here, left), _given(here, right)]
+    if left is not right and any(given) and all(g or captured_at(here, v) for g, v in zip(given, (left, right))):
         what = "array" if isinstance(left, StagedArray) else "object"
+        two = "two arguments are" if all(given) else "an argument and what was there before are"
         raise UnsupportedError(
-            f"whether two arguments are one {what} depends on the call",
+            f"whether {two} one {what} depends on the call",
             here.span(),
             code="alias",
             remedy="tell it by another argument",

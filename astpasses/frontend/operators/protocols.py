@@ -26,10 +26,11 @@ from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
 from ..rewrite.plain import OPERATORS
-from ..staging.captured import guard_class, known, make_attributes_known
+from ..staging.captured import known, make_attributes_known
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
+from ..staging.users_code import guard_class
 from ..values.staged_values import Number, Staged, StagedArray
 
 _DUNDERS = {

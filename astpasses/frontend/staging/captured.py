@@ -15,11 +15,12 @@ import types
 from typing import Any
 
 from metaphrase import tree_util
+from metaphrase.source import is_library
 
-from ..values.definitions import ClassState, FunctionState, bound_function, written_bases
+from ..values.definitions import bound_function
 from ..values.objects import is_mutable
 from ..values.sources import SEQUENCES, AttributeSource, Guard, ObjectSource, Source, structure
-from ..values.staged_values import Maybe, Poison, Staged
+from ..values.staged_values import Maybe, Poison, Staged, StagedArray
 from .journal import AttributeLocation
 from .session import Session
 
@@ -106,23 +107,21 @@ def guard_same(here: Session, source: Source, other: Source, same: bool = True) 
     here.guards.setdefault(key, Guard(source, "same", (other, same)))
 
 
-def guard_class(here: Session, kind: type) -> None:
-    """The program holds while a class has the methods, properties and descriptors that it has now."""
-    if kind in here.guarded or kind.__module__ == "builtins":
-        return
-    here.guarded.add(kind)
-    if written_bases(kind):
-        guard = Guard(ObjectSource(kind, kind.__qualname__), "class", ClassState(kind))
-        here.guards.setdefault(guard.key(), guard)
+def captured_at(here: Session, value: Any) -> Source | None:
+    """Where an array or container stands that was there before the call, and is none of its arguments."""
+    if isinstance(value, StagedArray):
+        return value.box.origin if not value.chain and isinstance(value.box.origin, Source) else None
+    return here.roots.get(id(value), (None,))[0]
 
 
-def guard_function(here: Session, function: types.FunctionType) -> None:
-    """The program holds while a function has its code and default values."""
-    if function in here.guarded:
-        return
-    here.guarded.add(function)
-    guard = Guard(ObjectSource(function, function.__qualname__), "function", FunctionState(function))
-    here.guards.setdefault(guard.key(), guard)
+def guard_identity(here: Session, left: Any, right: Any) -> None:
+    """The program holds while what two captured things are, one object or two, stays so; and a captured container a
+    container, which is no other object."""
+    places = [captured_at(here, left), captured_at(here, right)]
+    if all(places) and places[0].key() != places[1].key():
+        guard_same(here, *places, left is right)
+    elif not all(places):
+        guard_structure(here, right if places[0] is None else left)
 
 
 def is_own_method(here: Session, function: types.FunctionType) -> bool:
@@ -160,10 +159,17 @@ def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
 
 
 def guard_presence(here: Session, target: Any, name: str, present: bool) -> None:
-    """The program holds for objects that have this attribute, or don't."""
+    """The program holds for objects that have this attribute, or don't; for one that the call made, its class."""
     from .literals import source_of
 
-    source = None if isinstance(target, (Staged, type)) else source_of(here, target)
+    if isinstance(target, Staged):
+        return
+    source = source_of(here, target)
+    if source is None and not isinstance(target, types.ModuleType):
+        target = target if isinstance(target, type) else type(target)
+        present = hasattr(target, name)
+    if source is None and not is_library(getattr(target, "__module__", target.__name__)):
+        source = ObjectSource(target, target.__name__)
     if source is not None and not here.is_written(AttributeLocation(target, name).key()):
         place = AttributeSource(source, name)
         here.guards.setdefault(("presence", place.key()), Guard(place, "presence", present))

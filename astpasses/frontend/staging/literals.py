@@ -37,12 +37,13 @@ from ..values.sources import (
     Source,
 )
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
-from .captured import guard_class, guard_method, guard_presence, guard_same, guard_structure, make_attributes_known
+from .captured import guard_method, guard_presence, guard_same, guard_structure, make_attributes_known
 from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
 from .signals import TrialOver
 from .staged import in_order
+from .users_code import guard_class
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 _DATA = (*_IMMUTABLE, np.ndarray, list, dict, set, tuple)
@@ -80,6 +81,7 @@ def lift(here: Session, value: Any, source: Source) -> Any:
             here.guards.setdefault(source.key(), Guard(source, "contents", frozenset(value)))
         if not isinstance(value, (list, dict, set, tuple)):
             here.guards.setdefault(source.key(), Guard(source, "object", value))
+        guard_class(here, type(value))
     return value
 
 
@@ -193,6 +195,9 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     else:
         guard_method(here, target, name, value)
         source = source_of(here, target)
+        if source is None and type(target) is not super and name not in getattr(target, "__dict__", ()):
+            target = type(target)
+            source = ObjectSource(target, target.__name__)
     if source is None or not _stands(target, name, value) or here.is_written(AttributeLocation(target, name).key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, AttributeSource(source, name))
@@ -204,6 +209,8 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         refuse_read(here, container)
         if is_gathered(container):
             return item_of(here, container, index)
+    if isinstance(container, type):
+        guard_class(here, container)
     if isinstance(container, np.ndarray):
         container = here.lift(container)
     if isinstance(container, Number):

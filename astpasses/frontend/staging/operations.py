@@ -33,7 +33,7 @@ from ..operators.membership import contains, members, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
-from .captured import known
+from .captured import guard_identity, known
 from .chosen_items import store_one_of_many
 from .comprehensions import listed
 from .journal import CellLocation, ItemLocation, StructureLocation
@@ -353,6 +353,8 @@ class StagedStager(PlainStager):
         if here is not None and type(left) is type(right):
             here.journal.shared.refuse_identity(left, right, here.span())
             require_told_apart(here, left, right)
+        if here is not None:
+            guard_identity(here, left, right)
         return left is right
 
     def is_not(self, left: Any, right: Any) -> Any:

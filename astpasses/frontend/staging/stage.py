@@ -47,6 +47,7 @@ from .python_names import in_python_words
 from .session import Session
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
+from .users_code import guard_class
 
 _RESTARTS = 64
 
@@ -218,6 +219,7 @@ class _Staging:
         """A leaf that the program is made for. What can be changed in place is read at each call."""
         self.fixed.append((k, leaf))
         self.here.given[id(leaf)] = leaf
+        guard_class(self.here, type(leaf))
         if k not in self.decisions.pinned and isinstance(leaf, (set, *SEQUENCES)):
             return lift(self.here, leaf, ObjectSource(leaf, name))
         return leaf
