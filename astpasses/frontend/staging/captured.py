@@ -117,11 +117,11 @@ def captured_at(here: Session, value: Any) -> Source | None:
 def guard_identity(here: Session, left: Any, right: Any) -> None:
     """The program holds while what two captured things are, one object or two, stays so; and a captured container a
     container, which is no other object."""
-    places = [captured_at(here, left), captured_at(here, right)]
-    if all(places) and places[0].key() != places[1].key():
-        guard_same(here, *places, left is right)
-    elif not all(places):
-        guard_structure(here, right if places[0] is None else left)
+    first, second = captured_at(here, left), captured_at(here, right)
+    if first is None or second is None:
+        guard_structure(here, left if second is None else right)
+    elif first.key() != second.key():
+        guard_same(here, first, second, left is right)
 
 
 def is_own_method(here: Session, function: types.FunctionType) -> bool:
