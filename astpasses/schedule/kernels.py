@@ -30,6 +30,7 @@ from .ahead import started_ahead
 from .apart import taken_apart
 from .atomics import in_any_order
 from .block_waves import block_wave, wave_of_block
+from .checks_first import checks_first
 from .independence import Independence
 from .joined_kernels import joined
 from .launches import Region, launches
@@ -100,6 +101,7 @@ def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:
     """The function as the host's, its kernels among those that are made. What grows in one kernel and is read in
     another one grows on the host instead."""
     grown: set[Buf] = set()
+    fn = replace(fn, body=checks_first(_Division(fn, program, grown), fn.body))
     fn = replace(fn, body=in_any_order(_Division(fn, program, grown), fn.body))
     fn = replace(fn, body=taken_apart(_Division(fn, program, grown), fn.body))
     while True:

@@ -31,6 +31,12 @@ def leading_to(block: Iterable[Stmt], kept: Callable[[Stmt], bool], wanted: set[
             if any(blocks):
                 rows.append(stmt.with_blocks(blocks))
                 wanted |= names_read(stmt).union(*(names for _, names in sides))
+        elif stmt.blocks and any(
+            map(kept, walk((stmt,)))
+        ):  # of a loop all numbers: rounds may want them of one another
+            names = wanted | names_read_inside(stmt)
+            rows.append(stmt.with_blocks(tuple(leading_to(inner, kept, set(names)) for inner in stmt.blocks)))
+            wanted |= names
         elif kept(stmt) or names_given(stmt) & wanted:
             rows.append(stmt)
             wanted |= names_read_inside(stmt)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import stand_in
 from emulated import SMALL, emitted, run
 
 import metaphrase as mp
@@ -383,16 +384,42 @@ def test_the_first_wrong_place_is_told():
         run(core, (rows, columns, values, x), SMALL)
 
 
-def test_what_the_caller_sees_is_stored_in_order():
-    """A loop that may fail, and stores into an argument: the stores before the failure are there."""
+def into(y, places, weights):
+    for k in range(len(places)):
+        y[places[k]] += weights[k]
+    return y
 
-    def into(y, places, weights):
-        for k in range(len(places)):
-            y[places[k]] += weights[k]
-        return y
 
-    text = mp.source(into, "f32[9]", "i64[4000]", "f32[4000]", stage="cuda")
-    assert "argsort" not in text
+def gathered(y, places, weights):
+    for k in range(len(places)):
+        y[k] = weights[places[k]]
+    return y
+
+
+def checked_by_what_it_stores(y, places, weights):
+    for k in range(len(places)):
+        assert y[places[k]] > -100.0
+        y[places[k]] += weights[k]
+    return y
+
+
+@pytest.mark.parametrize("function, parts", [(into, 4), (gathered, 2), (checked_by_what_it_stores, 1)])
+@pytest.mark.parametrize("size", [12, 400])
+def test_a_loop_that_fails_has_stored_nothing_into_an_argument(function, parts, size):
+    """Its checks are made first, so that all threads do both; unless they ask for what is stored."""
+    types = f"f32[{10 * size}]", f"i64[{10 * size}]", f"f32[{10 * size}]"
+    text = mp.source(function, *types, stage="cuda")
+    assert len(re.findall(r"(?m)^    c\.\w+\(", text)) == (parts if size == 400 else 1)
+    y, places = np.zeros(size, np.float32), PLACES[:size].copy()
+    with stand_in.installed():
+        moved = [mp.device_put(a, "gpu") for a in (y, places, WEIGHTS[:size])]
+        got = mp.device_get(mp.jit(function)(*moved))
+        assert np.array_equal(got, function(y.copy(), places, WEIGHTS[:size]))
+        places[size // 2] = size
+        moved = [mp.device_put(a, "gpu") for a in (y, places, WEIGHTS[:size])]
+        with pytest.raises(IndexError, match=f"index {size} is out of bounds"):
+            mp.jit(function)(*moved)
+        assert parts == 1 or size == 12 or not mp.device_get(moved[0]).any()  # few iterations are one thread's
 
 
 def test_short_loops_and_loops_with_one_place_stay():
