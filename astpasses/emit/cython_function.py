@@ -44,9 +44,11 @@ from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.core.types import i64
 from metaphrase.source import SourceText, Span, rows_at, with_places
 
+from .cython_calls import Calls, calls_in_turn, rolled_calls
 from .cython_library import combination, library_call
 from .cython_share import share
 from .cython_simd import before_loop
+from .cython_storage import storage
 from .polls import ask_each_round, charge
 from .spell import CALL, Printer, c_name
 
@@ -84,6 +86,9 @@ class FunctionWriter:
         self.loops: list[str] = []
         self.simd: set[str] = set()  # combinations of loops that are taken apart
         self.work = Work(program)
+        self.rolled: dict[Stmt, Calls] = {}  # by each of them: calls that a loop makes
+        self.places_of_calls = 0  # arrays that one of them is given
+        self.offsets: dict[Buf, int] = {}  # in the piece of memory that those of known size share
         self.parts: list[str] = []  # functions before this one, for the threads that share its loops
 
     # --- pieces of text ---------------------------------------------------------------------------
@@ -145,9 +150,12 @@ class FunctionWriter:
 
     def write(self) -> SourceText:
         body_start = 1
-        self.storage()
+        self.rolled = rolled_calls(self) if self.one_piece else {}
+        storage(self)
         self.block(body_start, self.fn.body)
         fails = self.is_entry or self.fn.fails
+        if self.places_of_calls:
+            self.variable("void*", f"mp_places[{self.places_of_calls}]")
         if self.fn.fails and not self.abi.isdisjoint(("mp_scratch", "mp_room")) or self.fn.fails and self.routines:
             self.use("mark", "release")
             self.variable("char*", "mp_mark")
@@ -204,45 +212,6 @@ class FunctionWriter:
             self._used = set(re.findall(r"[A-Za-z_]\w*", "\n".join(self.lines)))
         return self._used
 
-    def storage(self) -> None:
-        """Memory of known size is taken from the arena on entry."""
-        shared: list[tuple[Buf, int]] = []  # those of known size are parts of one piece of scratch
-        offset = 0
-        for buf in self.fn.temps:
-            name = self.type(buf.dtype)
-            if not buf.dims:
-                if buf.name not in self.variables.get("i64", {}):
-                    self.variable(name, buf.name)
-                continue
-            if buf.space in ("room", "stack"):
-                self.variables.setdefault(f"{name}*", {})[f"{buf.name} = NULL"] = None
-                self.variables.setdefault("i64", {})[f"mp_{buf.name}_room = 0"] = None
-                continue
-            total = product(buf.dims)
-            if buf.space == "frame":
-                assert isinstance(total, int)
-                self.variable(name, f"{buf.name}[{max(total, 1)}]")
-                continue
-            self.variable(self.pointer(buf), buf.name)
-            if isinstance(total, int) and self.one_piece:
-                shared.append((buf, offset))
-                offset += (total * buf.dtype.itemsize + 127) // 64 * 64  # never two with the same low address bits
-                continue
-            self.line(1, f"{buf.name} = <{self.pointer(buf)}>mp_scratch(c, {self.nbytes(buf)})")
-            self.no_memory(1, buf.name)
-        if shared:
-            self.variable("char*", "mp_memory")
-            total_bytes = self.printer.whole_number(min(offset, MOST_BYTES))
-            self.line(1, f"mp_memory = <char*>mp_scratch(c, {total_bytes})")
-            self.no_memory(1, "mp_memory")
-            for buf, start in shared:
-                place = self.printer.whole_number(min(start, MOST_BYTES))
-                memory = f"(mp_memory + {place})" if start else "mp_memory"
-                self.line(1, f"{buf.name} = <{self.pointer(buf)}>{memory}")
-        for buf in self.program.results if self.is_entry else ():
-            if buf.dims and buf.dynamic:
-                self.variable(f"{self.type(buf.dtype)}*", buf.name)
-
     def no_memory(self, depth: int, name: str) -> None:
         self.use("mp_scratch", "MP_NO_MEMORY")
         self.line(depth, f"if {name} == NULL:")
@@ -253,6 +222,10 @@ class FunctionWriter:
         charges = self.work.behind(block)
         for k, stmt in enumerate(block):
             self.places = places(stmt) or outer
+            if stmt in self.rolled:
+                if stmt is self.rolled[stmt].stmts[0]:
+                    calls_in_turn(self, depth, self.rolled[stmt])
+                continue
             getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
             if k in charges:
                 charge(self, depth, charges[k])
@@ -486,8 +459,11 @@ class FunctionWriter:
         self.line(depth + 1, f"return {status}")
 
     def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
+        self.call(depth, stmt, [b.name for b in stmt.bufs])
+
+    def call(self, depth: int, stmt: CallFn, given: list[str]) -> None:
         fn = next(f for f in self.program.fns if f.name == stmt.fn)
-        args = (["c"] if fn.fails else []) + [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
+        args = (["c"] if fn.fails else []) + given + [self.printer.dim(d) for d in stmt.sizes]
         call = f"{stmt.fn}({', '.join(args)})"
         if not stmt.fails:
             self.line(depth, f"{stmt.result.name} = {call}" if stmt.result is not None else call)
