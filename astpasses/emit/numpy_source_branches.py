@@ -76,8 +76,15 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
 
 
 def _is_select(branch: Function) -> bool:
-    """Whether a branch only computes: no effects, no regions, few operations."""
-    return len(branch.lets) <= 4 and not any(x.primitive.effect or x.primitive.region for x in branch.lets)
+    """Whether a branch only computes: no effects, few operations, no regions but `and` and `or`."""
+    return len(branch.lets) <= 4 and not any(
+        x.primitive.effect or x.primitive.region and not _is_logic(x) for x in branch.lets
+    )
+
+
+def _is_logic(let: Let) -> bool:
+    one = len(let.outs) == 1 and let.out.type.dtype == bool and not let.out.type.dims
+    return one and let.primitive.name == "cond" and all(map(_is_select, let.attributes["branches"]))
 
 
 def _as_logic(test: Expr, yes: Expr, no: Expr, results: list[Atom], out: Var) -> Expr | None:

@@ -156,6 +156,14 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
         a, b = b, a  # i + 1, not 1 + i
     if name == "div" and (mean := _mean(emitter, let)) is not None:
         return mean
+    number = next((x for x in let.args if isinstance(x, Literal)), None) if name == "add" else None
+    if (
+        number is not None
+        and type_.dtype.kind == "i"
+        and number.value < 0
+        and number.value != np.iinfo(type_.dtype).min
+    ):
+        operator, b = "-", emitter.expr(Literal(-number.value))  # i - 1, not i + -1
     if name in ("add", "sub") and b.parts is not None and b.parts[0] == "neg":
         operator, b = {"+": "-", "-": "+"}[operator], b.parts[1]
     if name in ("and_", "or_") and type_.dtype == bool and not type_.dims:

@@ -45,12 +45,12 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
         assign(otherwise),
         lambda: tuple(held),
         lambda state: held.__setitem__(0, state[0]),
-        (session().place()[1] or "chosen",),
+        (session().place()[1] or "cond",),
     )
     made = held[0]
     hint = session().place()[1]
     atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
-    if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "chosen":
+    if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "cond":
         atom.name = hint
     return made
 
