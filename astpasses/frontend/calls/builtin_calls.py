@@ -18,19 +18,19 @@ from metaphrase.astpasses.library.lists import reduced
 from metaphrase.core.dims import dim_min
 from metaphrase.ops.complex_numbers import complex_ as of_parts
 
-from ..flow.branches import static_truth
+from ..flow.branches import static_truth, truth_atom
 from ..flow.gathering import all_known, is_gathered, item_of, items_of_array, of_the_run, snapshot
 from ..flow.gathering import length as gathered_length
 from ..flow.generators import Lazy, all_of, any_of, first, mapped
-from ..flow.iteration import staged_range
+from ..flow.iteration import ranged, staged_range
 from ..flow.iterators import Ranged, iterator, next_of
 from ..flow.lazy import choose, lazily
 from ..operators.arithmetic import WEAK
-from ..operators.protocols import call_written, operate, steps, written
+from ..operators.protocols import call_written, operate, steps, store_attribute, written
 from ..operators.python_numbers import LONE_ELEMENTS, to_integer
 from ..staging.captured import guard_presence, guard_structure
 from ..staging.journal import MISSING, AttributeLocation
-from ..staging.literals import elements, load_attribute
+from ..staging.literals import elements, load_attribute, load_item
 from ..staging.python_names import python_name
 from ..staging.session import session
 from ..staging.users_code import guard_class
@@ -98,8 +98,6 @@ def bool_(x: Any = False) -> Any:
     known = static_truth(x)
     if known is not None:
         return known
-    from ..flow.branches import truth_atom
-
     here = session()
     return here.wrap(truth_atom(here, x), bool)
 
@@ -153,8 +151,6 @@ def range_(*bounds: Any) -> Any:
 @handles(enumerate)
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
     here = session()
-    from ..flow.iteration import ranged
-
     source = ranged(here, iterable)
     if source is None:
         return enumerate(elements(here, iterable), start)
@@ -169,8 +165,6 @@ def combined(source: Ranged, make: Callable) -> Ranged:
 @handles(zip)
 def zip_(*iterables: Any, strict: bool = False) -> Any:
     here = session()
-    from ..flow.iteration import ranged
-
     sources: list[Any] = [ranged(here, i) for i in iterables]
     if (
         not sources
@@ -244,8 +238,6 @@ def tuple_(iterable: Any = ()) -> Any:
 def dict_(*args: Any, **keywords: Any) -> Any:
     here = session()
     if args and isinstance(args[0], dict):
-        from ..staging.literals import load_item
-
         return here.born({**{k: load_item(here, args[0], k) for k in args[0]}, **keywords})
     return here.born(dict(*args, **keywords))
 
@@ -383,8 +375,6 @@ def getattr_(target: Any, name: str, *default: Any) -> Any:
 
 @handles(setattr)
 def setattr_(target: Any, name: str, value: Any) -> None:
-    from ..operators.protocols import store_attribute
-
     store_attribute(session(), value, target, name)
 
 

@@ -27,15 +27,20 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..flow.gathering import expand_inside, is_gathered, make_plain, refuse_read
 from ..flow.generators import READ_AS_LISTS, handed
+from ..flow.stack_calls import METHODS as STACK_METHODS
+from ..flow.stacks import NeedStack, become_stack, is_stack, older_loop
+from ..operators.arithmetic import SPELLED
 from ..operators.indexing import range_as_array
 from ..operators.protocols import ASKED, is_ordering, written
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import guard_structure, is_own_method, known, make_attributes_known
+from ..staging.demand import roots_of
 from ..staging.journal import StructureLocation
 from ..staging.knowledge import narrowed_inside
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
+from ..staging.settling import settled
 from ..staging.signals import NeedConcrete, Refusal
 from ..staging.stand_ins import by_python
 from ..staging.under_way import current_session
@@ -44,6 +49,7 @@ from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
+from .text import formatted
 
 nested: Any = module("metaphrase.astpasses.frontend.calls.nested")
 TABLE = Filed()  # handlers by the functions that they answer
@@ -130,8 +136,6 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
         if isinstance(function, np.ufunc) or module.split(".")[0] == "numpy":
             args = tuple(a if type(a) is range else range_as_array(a) for a in args)
     if any(isinstance(a, (Maybe, Poison)) for a in args):
-        from ..staging.settling import settled
-
         args = tuple(map(settled, args))
     handler = _handler(function)
     if (
@@ -181,8 +185,6 @@ def _handler(function: Any) -> Callable | None:
             return TABLE.get(function)
     if (program := PROGRAMS.get(function)) is not None:  # what a library of ours has under its own name
         return lambda *args, **keywords: call_value(program.function(), args, keywords)
-    from ..operators.arithmetic import SPELLED
-
     if isinstance(function, np.ufunc):
         from .numpy_calls import ufunc_handler
 
@@ -299,8 +301,6 @@ def _enter(here: Session, function: types.FunctionType, made: types.FunctionType
     here.again[function.__code__] += len(here.tests) >= HALVINGS <= depth
     endless = depth > DEEPEST or here.again[function.__code__] > MOST_CALLS
     if here.tests and (endless or depth == HALVINGS <= 2 * len(here.tests)):
-        from ..staging.demand import roots_of
-
         roots = set().union(*(roots_of(here, test) for test in here.tests))
         if roots <= {("size",)} or endless:
             raise NeedConcrete(  # of what it may depend on, numbers that are given can be pinned
@@ -388,10 +388,6 @@ def as_known(here: Session, args: tuple, keywords: dict) -> tuple[tuple, dict]:
 
 def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     """`target.name(*args, **keywords)`."""
-    from ..flow.stack_calls import METHODS as STACK_METHODS
-    from ..flow.stacks import NeedStack, become_stack, is_stack, older_loop
-    from ..staging.settling import settled
-
     here = session()
     if isinstance(target, np.ndarray):
         target = here.lift(target)
@@ -442,7 +438,6 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     ):
         if isinstance(target, str) and name in ("format", "join"):
             from .printing import joined_by
-            from .text import formatted
 
             if name == "format":
                 return formatted(target, args, keywords)

@@ -20,6 +20,8 @@ from ..staging.stand_ins import by_python
 from ..staging.users_code import guard_class
 from ..values.objects import is_one_of
 from .call import as_known, call_function, has_staged, hosted_value, is_native
+from .creation import cast_scalar
+from .dataclass_calls import construct_dataclass, is_generated
 from .outside import module_of, refuse_given, refuse_unsteady
 
 
@@ -59,8 +61,6 @@ def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     guard_class(here, cls)
     init = cls.__init__  # type: ignore[misc]
     if issubclass(cls, np.generic):
-        from .creation import cast_scalar
-
         return cast_scalar(cls, *args, **keywords)
     written = isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
     if has_staged_init(cls):
@@ -73,8 +73,6 @@ def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
             refuse_unsteady(here, module_of(cls), cls.__name__, None)
             refuse_given(here, args, keywords, cls.__name__)
     if dataclasses.is_dataclass(cls):
-        from .dataclass_calls import construct_dataclass, is_generated
-
         if is_generated(cls):
             return construct_dataclass(here, cls, args, keywords)
     if keeps(cls):

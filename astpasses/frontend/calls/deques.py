@@ -20,6 +20,7 @@ from ..flow.gathering import is_gathered, refuse_read
 from ..flow.generators import run_items
 from ..staging.journal import StructureLocation
 from ..staging.literals import load_item
+from ..staging.operations import StagedStager
 from ..staging.session import Session, session
 from .builtin_calls import isinstance_, list_, type_
 from .call import call_method, call_value, handles
@@ -64,8 +65,6 @@ def bounded_method(here: Session, target: list, name: str, args: tuple) -> bool:
     dropped = "popleft" if name == "append" else "pop"
     refuse_read(here, target)
     if not is_gathered(target) and len(target) == most:  # as long before as after: its items move
-        from ..staging.operations import StagedStager
-
         stager = StagedStager(None)  # type: ignore[arg-type]
         moved = [*target[1:], value] if name == "append" else [value, *target[:-1]]
         for k, item in enumerate(moved[:most]):

@@ -18,6 +18,7 @@ from ..flow.generators import Lazy, mapped
 from ..flow.lazy import lazily
 from ..rewrite.plain import Nested
 from ..staging.literals import elements
+from ..staging.operations import negated
 from ..staging.session import Session, session
 from ..staging.settling import tested
 from .builtin_calls import bool_, zip_
@@ -46,8 +47,6 @@ class While(Lazy):
     def run(
         self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
     ) -> None:
-        from ..staging.operations import negated
-
         on: list = [True]
 
         def both() -> tuple:
@@ -101,8 +100,6 @@ def starmap(function: Callable, iterable: Any) -> Any:
 
 @handles(itertools.filterfalse)
 def filterfalse(function: Callable | None, iterable: Any) -> Any:
-    from ..staging.operations import negated
-
     test = negated if function is None else lambda item: negated(call_value(function, (item,), {}))
     return mapped(session(), iterable, lambda item: item, test)
 

@@ -24,10 +24,14 @@ from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
 from ..operators.arithmetic import check_castable
+from ..operators.indexing import write_view
+from ..staging.demand import need_concrete, roots_of
 from ..staging.session import Session, session
+from ..staging.signals import NeedConcrete
 from ..values.layout import is_contiguous
 from ..values.orders import lay_like, put_in_order
 from ..values.staged_values import Number, StagedArray
+from .call import call_value, has_staged
 from .signatures import python_values, settled_arguments
 
 # Functions that make an array object whatever its rank: it may be written into afterwards.
@@ -99,8 +103,6 @@ def library_handler(function: Any) -> Callable | None:
 
 
 def call_library(function: Any, args: tuple, keywords: dict) -> Any:
-    from .call import has_staged
-
     if not has_staged((args, keywords)) and function not in MAKERS:
         return function(*args, **keywords)
     here = session()
@@ -154,19 +156,13 @@ def _lay_down(here: Session, function: Any, args: tuple, keywords: dict, result:
 
 def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
     """NumPy's functions that write into their first operand."""
-    from .call import has_staged
-
     if not isinstance(target, StagedArray) and not has_staged((args, keywords)):
         return function(target, *args, **keywords)
-    from ..operators.indexing import write_view
-
     here = session()
     target = here.lift(target) if isinstance(target, np.ndarray) else target
     sums = getattr(function, "__name__", "") == "at"
     rounds = sums and target.dtype.kind in "iub" and result_type(_operand(here, args[1])).kind in "fc"
     if sums and (rounds or not _index_arrays(args[0])):
-        from .call import call_value
-
         return call_value(update_at, (function.__self__, target, *args), keywords)
     new = run_rule(here, UPDATES[function], (target, *args), keywords, True)
     return write_view(target, new.read())
@@ -197,8 +193,6 @@ def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: 
                 check_sizes(made.type, here.facts)
                 check_memory(made.type, here.facts, here.argument_sizes)
     except NeedsValue as need:
-        from ..staging.demand import need_concrete
-
         need_concrete(Number(here, need.atom, int), need.what, int, need.remedy or _REMEDIES["axis"])
         raise
     except SourceError as error:
@@ -218,9 +212,6 @@ def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: 
 
 def _pin_size(here: Session, error: UnknownSize) -> None:
     """A size that numbers give is known where they are."""
-    from ..staging.demand import roots_of
-    from ..staging.signals import NeedConcrete
-
     roots = roots_of(here, here.dim_atom(error.dim)) if here.is_bound(error.dim) else set()
     if roots and all(root[0] == "argument" for root in roots):
         raise NeedConcrete(roots, "a size of a matrix", error.span, refusal=error)

@@ -25,6 +25,8 @@ from ..values.staged_values import Number, Staged, StagedArray
 from ..values.views import Bits, Reshape
 from ..values.views import view as seen_through
 from .call import call_value, handles
+from .creation import dtype_given
+from .numpy_shapes import flatten as flat
 from .places import At
 
 FUNCTIONS: dict[str, Callable] = {
@@ -175,8 +177,6 @@ def astype(
     value: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True
 ) -> Any:
     """`x.astype(dtype)`: a converted copy; `x` itself where that is allowed and will do."""
-    from .creation import dtype_given
-
     here, kind = session(), dtype_given(dtype)
     if not np.can_cast(value.dtype, kind, casting):
         raise TypeError(f"Cannot cast array data from {value.dtype!r} to {kind!r} according to the rule {casting!r}")
@@ -191,8 +191,6 @@ handles(np.astype)(astype)
 
 
 def flatten(value: StagedArray, order: str = "C") -> StagedArray:
-    from .numpy_shapes import flatten as flat
-
     return flat(value, order)
 
 

@@ -24,8 +24,12 @@ from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.regions import call
+from metaphrase.ops.shape import convert
 from metaphrase.source import UnsupportedError
 
+from ..operators.indexing import write_view
+from ..staging.literals import capture_array
+from ..staging.numbers import hidden_number
 from ..staging.session import Session
 from ..staging.signals import CallsBack
 from ..staging.stage import stage
@@ -35,6 +39,7 @@ from ..values.layout import is_contiguous
 from ..values.orders import assume_order
 from ..values.sources import AttributeSource, CellSource, GlobalSource, ItemSource, NumberSource, Source
 from ..values.staged_values import Number, Staged, StagedArray
+from .call import call_value
 
 _ARRAYS = (GlobalSource, CellSource, AttributeSource, ItemSource)  # where an array is read that was not given
 WRITTEN_OUT = 32  # operations of a function's first calls: fewer, and another one is as well written out
@@ -130,8 +135,6 @@ def _staged(here: Session, function: types.FunctionType, args: tuple, keywords: 
 
 def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     """Stage, bind a `call` of the Function, and give the user's result."""
-    from .call import call_value
-
     known = repeated(here, function, args, keywords)
     if known is not None and known.program is not None and _serves_now(known.program):
         return _bound(here, known.program, tree_util.tree_leaves((args, keywords)))
@@ -172,12 +175,8 @@ def _bound(here: Session, found: Program, leaves: list) -> Any:
     operands = []
     for capture in found.captures:
         if isinstance(capture, NumberSource):
-            from ..staging.numbers import hidden_number
-
             capture = hidden_number(here, capture)
         elif isinstance(capture, Source):
-            from ..staging.literals import capture_array
-
             capture = capture_array(here, capture.read(), capture)
         operands.append(here.atom(capture))
     operands += [here.atom(leaves[k]) for k in found.dynamic]
@@ -219,14 +218,10 @@ def _written_out(here: Session, function: Function, args: list) -> tuple:
 
 
 def _fit(here: Session, atom: Any, type_: Array) -> Any:
-    from metaphrase.ops.shape import convert
-
     return atom if atom.type.dtype == type_.dtype else here.emit(convert, atom, dtype=type_.dtype)
 
 
 def _result(here: Session, found: Any, outs: tuple, leaves: list) -> Any:
-    from ..operators.indexing import write_view
-
     for write in found.writes:
         if write.kind != "argument":
             raise here.dtype_error(

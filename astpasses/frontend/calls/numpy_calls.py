@@ -28,6 +28,7 @@ from ..operators.arithmetic import (
     resolve,
     spread,
 )
+from ..operators.indexing import write_view
 from ..staging.session import session
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
@@ -111,8 +112,6 @@ def store_out(out: Any, result: Any, casting: str = "unsafe") -> Any:
     """`out=`: the result goes into an array that is there."""
     here = session()
     out = operand(out)
-    from ..operators.indexing import write_view
-
     if not isinstance(out, StagedArray):
         raise TypeError("return arrays must be of ArrayType")
     check_castable(here, result, out, "out", casting)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..rewrite.convert import Outer
+from ..staging.operations import StagedStager
 from .call import TABLE, handles
 
 _BINARY = {
@@ -59,8 +60,6 @@ _INPLACE = {
 
 @functools.cache
 def _stager() -> Any:
-    from ..staging.operations import StagedStager
-
     outer: Any = _stager.__wrapped__
     return StagedStager(Outer(outer))  # its outer names are never asked for
 

@@ -18,6 +18,7 @@ from ..operators.arithmetic import dtype_of, operand, resolve
 from ..operators.protocols import operate
 from ..values.staged_values import Number
 from .call import answers, call_value, handles
+from .creation import array_from
 
 
 def staged_as_written(function: Callable) -> Callable:
@@ -284,7 +285,6 @@ def apply_rows(function: Callable, arrays: list, dtypes: list | None, elements: 
 
     Its first call tells what it gives, as in NumPy.
     """
-    from .creation import array_from
     from .methods import item
 
     def values(row: tuple) -> list:

@@ -24,6 +24,7 @@ from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.staged_values import Box, Maybe, StagedArray
 from .gathering import Rows, containers_in, python_kind
+from .stacks import NeedStack
 
 
 @dataclass
@@ -41,8 +42,6 @@ class Slot:
 
 def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
     """The slots of what the body appended to a list, which held `before` at its start."""
-    from .stacks import NeedStack
-
     grown = isinstance(owner, list) and len(owner) >= len(before)
     if not grown or any(a is not b for a, b in zip(owner, before)):
         if isinstance(owner, list):

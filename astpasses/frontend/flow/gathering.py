@@ -23,7 +23,7 @@ from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import to_integer
 from ..staging.demand import roots_of
 from ..staging.journal import StructureLocation
-from ..staging.session import Session
+from ..staging.session import Session, session
 from ..staging.signals import TrialOver
 from ..values.listed import listed
 from ..values.objects import is_mutable
@@ -58,8 +58,6 @@ class Rows:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        from ..staging.session import session
-
         raise not_a_list(session())
 
     __hash__ = None  # type: ignore[assignment]
@@ -196,8 +194,6 @@ def lists_in(tree: tree_util.PyTreeDef) -> tree_util.PyTreeDef:
     if not inside:
         return tree_util.PyTreeDef(tree.kind, tree.metadata, tuple(map(lists_in, tree.children())))
     if len(tree.children()) > 1:
-        from ..staging.session import session
-
         raise not_a_list(session())
     item, python = inside[0].metadata
     return listed(lists_in(item), list(python))

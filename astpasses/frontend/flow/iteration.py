@@ -28,12 +28,12 @@ from ..operators.arithmetic import dim_of
 from ..staging.demand import roots_of, whole_numbers
 from ..staging.journal import BoxLocation, Location
 from ..staging.literals import elements as all_elements
-from ..staging.literals import known_value
+from ..staging.literals import known_value, load_item
 from ..staging.session import Session, session
 from ..staging.signals import ListRead, NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth, truth_atom
-from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
+from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read, unflattened
 from .iterators import Ranged, around_loops, even_steps, has_loop, started, without_first
 from .joins import nonnegative
 from .lazy import lazily
@@ -154,7 +154,6 @@ def ranged(here: Session, iterable: Any) -> Ranged | None:
 
 def ranged_rows(here: Session, rows: Any) -> Ranged:
     """The items of a list that a loop gathered."""
-    from .gathering import unflattened
 
     def item(k: Any, given: list) -> Any:
         return unflattened(here, rows, given)
@@ -264,7 +263,6 @@ def run_over(here: Session, iterable: Any, loop: For) -> None:
 def over_growing(here: Session, items: list, loop: For) -> None:
     """`for v in items:` where the body appends to `items`, as `while k < len(items): v = items[k]; ...`."""
     from ..calls.builtin_calls import len_
-    from ..staging.literals import load_item
     from ..staging.operations import negated
 
     if not is_stack(items):

@@ -25,6 +25,8 @@ from metaphrase.ops.weak_integers import is_narrow
 
 from ..operators.arithmetic import WEAK, is_number, is_of_two_types, weak_type
 from ..rewrite.plain import Undefined
+from ..staging.captured import known_children
+from ..staging.session import current_session
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
 from .specs import Carried
 
@@ -180,9 +182,6 @@ def container(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
 
 def _known(value: Any, kind: tree_util.Kind, children: list) -> list:
     """What was there before the call is taken apart as the stager gives it out."""
-    from ..staging.captured import known_children
-    from ..staging.session import current_session
-
     here = current_session()
     return children if here is None else known_children(here, value, kind, children)
 
@@ -237,8 +236,6 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
 
 def _exception_parts(value: BaseException) -> tuple[tree_util.Kind, list, Any] | None:
     """An exception that the call made, taken apart into its arguments and attributes."""
-    from ..staging.session import current_session
-
     here = current_session()
     if here is None or id(value) in here.roots or id(value) in here.given:
         return None

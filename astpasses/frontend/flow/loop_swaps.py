@@ -19,6 +19,7 @@ from metaphrase.ops.arithmetic import mod
 from metaphrase.ops.compare import eq, select
 from metaphrase.ops.shape import broadcast
 
+from ..operators.indexing import write_box
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.phi import Phi, bind
@@ -82,8 +83,6 @@ def refuse_reads(after: dict[int, int], entry: list, free: list[Var], loop: Loop
 
 def put_back(here: Session, entry: list, final: list, after: dict[int, int], ran: Any) -> None:
     """Write the contents into the arrays that the names stood for at the end. `ran`: how many iterations."""
-    from ..operators.indexing import write_box
-
     period = _period(after)
     turns = [{k: k for k in after}]  # turns[m][k]: whose array the name k has after m iterations
     for _ in range(period - 1):

@@ -29,6 +29,7 @@ from ..staging.signals import BranchRaised, ListRead, NeedConcrete, PeelFirst, S
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
 from .appends import Slot, appended, is_table, rows_of, worth_gathering
+from .branches import static_truth, truth_atom
 from .carries import Pass
 from .changed_places import first_in, is_outer, labels_of, places_of, remembered
 from .gathering import FEW, TABLE, ListGrows, all_known, refuse_read
@@ -213,8 +214,6 @@ def _pass(
     condition = None
     endless = False
     if loop.header is not None:
-        from .branches import static_truth, truth_atom
-
         with here.inside(test):
             loop.set(tuple(work.sizes.again(value) for value in inside))
             condition = loop.header()

@@ -15,7 +15,7 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Var
-from metaphrase.core.types import i64
+from metaphrase.core.types import Array, i64
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import le, not_
 from metaphrase.ops.effects import check
@@ -445,8 +445,6 @@ class _Filler(StagedArray):
     __slots__ = ("_type",)
 
     def __init__(self, dtype: np.dtype, dims: tuple, here: Session):
-        from metaphrase.core.types import Array
-
         held = Box.__new__(Box)
         held.session, held.origin, held.phi, held.handles, held.known = here, None, None, [], None
         held.by_rows, held.version, held.label = None, 0, ()
@@ -458,8 +456,6 @@ class _Filler(StagedArray):
 
 
 def _number_filler(here: Session, dtype: np.dtype, python: type | None) -> Any:
-    from ..values.staged_values import Number
-
     class Absent(Number):
         __slots__ = ()
 

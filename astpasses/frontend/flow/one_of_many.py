@@ -20,8 +20,11 @@ from metaphrase.core.ir import Literal
 from metaphrase.ops.indexing import gather
 from metaphrase.source import UnsupportedError
 
+from ..calls.call import call_value
+from ..calls.creation import array_from
 from ..operators.arithmetic import is_number
 from ..staging.chosen_items import place_in
+from ..staging.literals import elements
 from ..staging.session import Session
 from ..staging.signals import NeedConcrete
 from ..values.phi import UnknownAlias, bind
@@ -32,8 +35,6 @@ from .joins import describe, joined_number, parts, same_static
 
 def one_of_many(here: Session, container: Any, index: Number) -> tuple[bool, Any]:
     """Whether the item is read without knowing which it is, and the item."""
-    from ..staging.literals import elements
-
     if index.dtype.kind not in "iu" or isinstance(index._atom, Literal):
         return False, None
     site = (here.span(), tuple(here.path))
@@ -53,8 +54,6 @@ def one_of_many(here: Session, container: Any, index: Number) -> tuple[bool, Any
 
 
 def _number(here: Session, items: list, index: Number, what: str = "list") -> Any:
-    from ..calls.creation import array_from
-
     dtype, python = joined_number(items)
     place = place_in(here, index, len(items), f"{what} index out of range")
     return here.wrap(here.emit(gather, here.atom(array_from(items, dtype)), place, axes=(0,)), python)
@@ -91,8 +90,6 @@ def _joined(here: Session, items: list, index: Number, what: str) -> Any:
 
 
 def _array(here: Session, items: list[StagedArray], index: Number) -> StagedArray:
-    from ..calls.call import call_value
-
     dtype = np.result_type(*[item.dtype for item in items])
     stacked = call_value(np.stack, ([item.astype(dtype) for item in items],), {})
     made = here.array(here.atom(stacked[index]))

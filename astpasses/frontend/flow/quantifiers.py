@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..calls.builtin_calls import bool_
 from ..staging.literals import elements
+from ..staging.operations import negated
 from ..staging.session import Session
 from ..values.staged_values import StagedArray
 from .branches import static_truth
@@ -23,9 +25,6 @@ from .lazy import lazily
 
 def quantified(here: Session, wanted: bool, iterable: Any, test: Callable[[Any], Any]) -> Any:
     """`any(test(v) for v in iterable)` if `wanted`, else `all(...)`."""
-    from ..calls.builtin_calls import bool_
-    from ..staging.operations import negated
-
     few = isinstance(iterable, (list, tuple)) and not is_gathered(iterable)
     if not few and isinstance(iterable, (StagedArray, range)):
         source = ranged(here, iterable)

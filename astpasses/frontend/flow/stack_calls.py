@@ -24,10 +24,13 @@ from metaphrase.ops.compare import and_, ge, le, lt, select
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
+from ..operators.indexing import write_view
 from ..staging.session import Session
+from ..staging.settling import settled
 from ..values.staged_values import Number, StagedArray
 from ..values.views import Pick, Rectangle, view
 from .gathering import all_known, make_plain, snapshot, unflattened
+from .iteration import run_for
 from .stacks import (
     FULL,
     Stack,
@@ -56,8 +59,6 @@ def _moved(here: Session, owner: list, start: Any, stop: Any) -> None:
 
 def push(here: Session, owner: list, value: Any) -> None:
     """`owner.append(value)`."""
-    from ..staging.settling import settled
-
     stack, value = owner[0], settled(value)
     item = item_of_value(here, value)
     if joined(here, stack.item, item) != stack.item:
@@ -138,8 +139,6 @@ def item_at(here: Session, stack: Stack, index: Any) -> Any:
 
 def store_at(here: Session, owner: list, index: Any, value: Any) -> None:
     """`owner[index] = value`."""
-    from ..staging.settling import settled
-
     _changing(here, owner)
     stack, value = owner[0], settled(value)
     if isinstance(index, slice):
@@ -196,8 +195,6 @@ def insert(here: Session, owner: list, index: Any, value: Any) -> None:
 
 def _refill(here: Session, owner: list, arrays: list[StagedArray], gap: int) -> None:
     """Put arrays of items in the places from `start + gap` on."""
-    from ..operators.indexing import write_view
-
     _changing(here, owner)
     stack = owner[0]
     start = here.atom(after(here, stack.start, gap), i64)
@@ -209,7 +206,6 @@ def _refill(here: Session, owner: list, arrays: list[StagedArray], gap: int) -> 
 
 def extend(here: Session, owner: list, values: Any) -> None:
     """`owner.extend(values)`, one by one: in a loop if there are many."""
-    from .iteration import run_for
 
     def each(value: Any) -> None:
         push(here, owner, value)

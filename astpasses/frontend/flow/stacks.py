@@ -34,14 +34,15 @@ from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import is_number
+from ..operators.indexing import write_view
 from ..staging.journal import ItemLocation, StructureLocation
-from ..staging.session import Session
+from ..staging.session import Session, session
 from ..staging.signals import StagerSignal, TrialOver
 from ..values.capacities import used
 from ..values.staged_values import Box, Maybe, Number, StagedArray
 from ..values.views import Pick, Rectangle, view
 from .gathering import Rows, all_known, expanded
-from .joins import joined_number
+from .joins import joined_number, number_of
 
 FULL = exception_name(ListFull)
 
@@ -104,7 +105,7 @@ class Stack(tuple, Rows):
     @property
     def arrays(self) -> list[StagedArray]:  # type: ignore[override]
         """The items as arrays of the present number of rows."""
-        here = self[2].session if len(self) > 2 else _here()
+        here = self[2].session if len(self) > 2 else session()
         if self.item is None:
             raise unknown_items(here)
         first = here.atom(self.start, i64)
@@ -124,12 +125,6 @@ REGISTRY[Stack] = Kind(
     lambda metadata, children: Stack(*metadata, tuple(children)),
     number_keys,
 )
-
-
-def _here() -> Session:
-    from ..staging.session import session
-
-    return session()
 
 
 def is_stack(value: Any) -> bool:
@@ -201,8 +196,6 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
         if p is np.ndarray:
             dtype = np.result_type(x, y)
         else:
-            from .joins import number_of
-
             dtype, kind = joined_number([number_of(x, p), number_of(y, q)])
         dtypes.append(dtype)
         python.append(kind)
@@ -332,8 +325,6 @@ def _put(here: Session, stack: Stack, stop: Atom, value: Any) -> Atom:
         put_at(here, stack, stop, value)
         return literal(int(stop.value) + 1) if isinstance(stop, Literal) else here.emit(add, stop, literal(1))
     end = here.emit(add, stop, here.dim_atom(value.arrays[0].type.dims[0]))
-    from ..operators.indexing import write_view
-
     for buffer, array, dtype in zip(stack.buffers, value.arrays, stack.item.dtypes):
         starts = (stop, *[literal(0)] * (array.ndim - 1))
         target = view(buffer, Rectangle(starts, array.type.dims, (1,) * array.ndim))
@@ -378,8 +369,6 @@ def replace(here: Session, owner: list, stack: Stack) -> None:
 
 
 def put_at(here: Session, stack: Stack, position: Atom, value: Any) -> None:
-    from ..operators.indexing import write_view
-
     for buffer, leaf, dtype in zip(stack.buffers, tree_util.tree_leaves(value), stack.item.dtypes):
         write_view(view(buffer, Pick((position,), (0,))), here.atom(leaf, dtype))
 

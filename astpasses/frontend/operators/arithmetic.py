@@ -22,8 +22,10 @@ from metaphrase.core.native import Point
 from metaphrase.core.primitive import REGISTRY, Primitive
 from metaphrase.core.types import is_inexact
 from metaphrase.ops.arithmetic import integer_pow
+from metaphrase.ops.compare import eq, ge, le
 from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import sqrt
+from metaphrase.ops.indexing import slice as core_slice
 from metaphrase.ops.shape import broadcast, reshape
 from metaphrase.ops.weak_integers import is_narrow
 
@@ -151,8 +153,6 @@ def spread(here: Session, atom: Atom, dims: tuple) -> Atom:
 
 def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike, shown: Sequence[DimLike] | None = None) -> Atom:
     """Say that a size is `dim`: by proof, else by a check when the program runs. `shown`: the sizes in its message."""
-    from metaphrase.ops.indexing import slice as core_slice
-
     message = "operands could not be broadcast together: sizes {} and {}"
     require_equal(here, atom.type.dims[axis], dim, message, values=shown)
     dims = tuple(dim if k == axis else d for k, d in enumerate(atom.type.dims))
@@ -172,8 +172,6 @@ def require_equal(
 ) -> None:
     """Two sizes are equal: by proof, else by an exception when the program runs. `message` may show them, or
     `values`."""
-    from metaphrase.ops.compare import eq
-
     if isinstance(have - wanted, int):
         if have != wanted:
             shown = (have, wanted) if values is None else values
@@ -199,8 +197,6 @@ def require_room(here: Session, dims: tuple, target: tuple) -> None:
 
 def require_count(here: Session, have: DimLike, count: int) -> None:
     """Refuse to unpack `have` values into another `count` of names, here or when the program runs."""
-    from metaphrase.ops.compare import ge, le
-
     if isinstance(have, int):
         said = (
             f"too many values to unpack (expected {count})"

@@ -24,6 +24,7 @@ from metaphrase.ops.indexing import gather, scatter
 from metaphrase.ops.shape import permute, reshape
 from metaphrase.source import OutOfBounds, UnsupportedError
 
+from ..flow.gathering import gathered, is_gathered
 from ..staging.journal import BoxLocation
 from ..staging.knowledge import narrowed_inside
 from ..staging.session import Session, session
@@ -122,7 +123,6 @@ def _mask_of_one(truth: Any) -> Any:
 
 def range_as_array(item: Any) -> Any:
     """`x[range(n), k]`, `x[kept]`: of a range, a gathered list and what has an `__array__` an array."""
-    from ..flow.gathering import gathered, is_gathered
     from .protocols import array_of
 
     if is_gathered(item):

@@ -21,7 +21,8 @@ from metaphrase.ops.sorting import nonzero as core_nonzero
 
 from ..staging.session import Session
 from ..values.staged_values import Box, Number, StagedArray
-from .arithmetic import equal_size, require_equal
+from .arithmetic import binary, check_castable, equal_size, is_number, operand, require_equal, spread
+from .indexing import write_view
 from .python_numbers import held
 
 _i64 = np.dtype("int64")
@@ -78,8 +79,6 @@ def nonzero(here: Session, array: StagedArray) -> tuple:
 
 def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:
     """`array[mask] op= value` without picking, where `value` is a scalar. False where that does not apply."""
-    from .arithmetic import binary, is_number, operand
-
     mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
     if not isinstance(mask, StagedArray) or mask.dtype != bool or mask.ndim == 0:
         return False
@@ -87,8 +86,6 @@ def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[],
     here = array.session
     if is_number(given):
         new = binary(symbol, array, given)
-        from .arithmetic import check_castable
-
         check_castable(here, new, array, symbol)
         store_mask(here, array, mask, _Whole(here, new, array))
         return True
@@ -105,8 +102,6 @@ class _Whole:
 
 def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any) -> None:
     """`array[mask] = value`."""
-    from .indexing import write_view
-
     dims = array.type.dims
     require_fit(here, array, mask)
     if mask.type.dims != dims[: mask.ndim]:  # sizes that were just checked to be equal
@@ -122,15 +117,11 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
     rest = dims[mask.ndim :]
     if atom.type.ndim > len(rest):
         if atom.type.dims[0] == 1:
-            from .arithmetic import spread
-
             new = spread(here, here.emit(reshape, atom, shape=atom.type.dims[1:]), dims)
         else:
             write_view(array, _placed(here, array, mask, atom))
             return
     else:
-        from .arithmetic import spread
-
         new = spread(here, atom, dims)
     write_view(array, here.emit(select, test, new, array.read()))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from metaphrase.source import UnsupportedError
 
+from ..calls.call import call_value
 from ..flow.gathering import holds, is_gathered
 from ..flow.generators import Lazy, any_of
 from ..staging.captured import captured_at, guard_structure
@@ -44,8 +45,6 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
     ):
         return _equals_any(stager, here, value, container)
     if isinstance(container, StagedArray):
-        from ..calls.call import call_value
-
         return call_value(bool, ((container == value).any(),), {})
     if isinstance(value, Number) and isinstance(container, range):
         return _in_range(stager, value, container)

@@ -21,7 +21,9 @@ import numpy as np
 
 from metaphrase.source import SourceError, UnsupportedError
 
+from ..flow.attempts import Attempt
 from ..flow.gathering import is_gathered, length, not_a_list, refuse_read, snapshot
+from ..flow.lazy import lazily
 from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
@@ -163,7 +165,6 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
 def _compared(symbol: str, left: Any, right: Any) -> Any:
     """Comparisons of containers go by their items, and of dataclasses by their fields."""
     from ..calls.call import has_staged
-    from ..flow.lazy import lazily
     from ..staging.operations import negated
 
     if symbol == "!=" and (written(left, "__eq__") or written(right, "__eq__")):
@@ -288,8 +289,6 @@ class Managed:
         return (Exception,) if may_swallow(type(self.manager)) else ()
 
     def __enter__(self) -> Any:
-        from ..flow.attempts import Attempt
-
         here = session()
         self.began = Began(here)
         enter = type(self.manager).__enter__

@@ -17,6 +17,7 @@ from metaphrase.core.ir import Atom
 from metaphrase.ops.arithmetic import add, max_, min_
 from metaphrase.ops.compare import lt, select
 
+from ..staging.demand import need_concrete
 from ..staging.session import Session
 from ..staging.signals import NeedConcrete
 from ..values.staged_values import Number, Staged, StagedArray
@@ -30,8 +31,6 @@ def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimL
     """The start, the number of elements and the step."""
     step = 1 if index.step is None else index.step
     if not isinstance(step, (int, np.integer)):
-        from ..staging.demand import need_concrete
-
         step = need_concrete(step, "the step of a slice", int)
     step = max(-_LONGEST, min(int(step), _LONGEST))
     if step == 0:
@@ -61,8 +60,6 @@ def unknown_step(index: Any) -> bool:
     """Whether only the run knows the step of a slice: not where it is a number that is given."""
     if not isinstance(index, slice) or not isinstance(index.step, Staged):
         return False
-    from ..staging.demand import need_concrete
-
     try:
         need_concrete(index.step, "the step of a slice", int)
     except NeedConcrete as need:

@@ -18,9 +18,11 @@ from metaphrase.ops.arithmetic import add
 from metaphrase.ops.compare import and_, eq, ge, lt, select
 from metaphrase.ops.effects import check
 
+from ..flow.joins import joined_number
 from ..operators.arithmetic import is_number
 from ..values.staged_values import Number
 from .demand import need_concrete
+from .literals import elements
 from .session import Session
 from .signals import NeedConcrete
 
@@ -40,9 +42,6 @@ def place_in(here: Session, index: Number, size: int, message: str) -> Atom:
 
 def store_one_of_many(here: Session, container: list, index: Number, value: Any, store: Callable) -> bool:
     """`container[index] = value` where only the run knows the index; False where staging can know it."""
-    from ..flow.joins import joined_number
-    from .literals import elements
-
     try:
         need_concrete(index, "the index of an item that is stored", int, "keep the items in an array")
         return False

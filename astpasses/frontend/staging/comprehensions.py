@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..flow.generators import run_clause
 from ..rewrite.plain import Nested, PlainStager
 from .session import Session
 from .signals import NeedConcrete, Restart
@@ -19,8 +20,6 @@ _GIVEN = ("argument", "captured", "loop")
 def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, tested: bool) -> Any:
     """A `for` is run as any loop is. Of several with tests Python runs the loops, so that the length stays
     known, but where a test or a length is only known when the program runs."""
-    from ..flow.generators import run_clause
-
     span, _ = here.place()
     site = ("comprehension", span, tuple(here.path))
     plain = several and (tested or here.decisions.plain_lists)

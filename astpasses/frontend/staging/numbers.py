@@ -23,6 +23,7 @@ from ..operators.arithmetic import WEAK
 from ..rewrite.plain import Undefined
 from ..values.sources import AttributeSource, ItemSource, NumberSource, Source, is_number
 from ..values.staged_values import Number, Staged, Unsettled
+from .captured import is_copy
 from .journal import AttributeLocation, ItemLocation, Location
 from .session import Session
 from .signals import Restart
@@ -56,7 +57,6 @@ def before_write(here: Session, location: Location) -> None:
     again. What a branch or loop may leave as it was is read from where it stands, and not frozen."""
     if not isinstance(location, (AttributeLocation, ItemLocation)) or here.is_written(location.key()):
         return
-    from .captured import is_copy
     from .literals import lift, source_of
 
     if id(location.owner) not in here.roots and id(location.owner) not in here.given:

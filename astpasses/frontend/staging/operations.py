@@ -18,17 +18,21 @@ import numpy as np
 from metaphrase.ops.compare import not_
 from metaphrase.source import UnsupportedError
 
+from ..calls.call import call_method, call_value
 from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, percent
 from ..flow import attempts
 from ..flow.branches import branch, static_truth, truth_atom
 from ..flow.choices import over_raised, takes_choices
 from ..flow.gathering import is_gathered, make_plain
+from ..flow.generators import mapped, run_items
+from ..flow.iteration import run_while
 from ..flow.lazy import choose, lazily
 from ..flow.raised import kept, raises_later
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
+from ..operators.arithmetic import require_count
 from ..operators.membership import contains, members, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
@@ -38,11 +42,11 @@ from .chosen_items import store_one_of_many
 from .comprehensions import listed
 from .journal import CellLocation, ItemLocation, StructureLocation
 from .knowledge import is_there, narrowed, relate_not
-from .literals import elements, lift_outer
+from .literals import elements, lift_outer, load_attribute, load_item
 from .python_names import refuse_type
 from .session import current_session, session
 from .settling import found, settled, tested
-from .signals import BranchRaised, StagerSignal
+from .signals import BranchRaised, StagerSignal, TrialOver
 
 
 def negated(value: Any) -> Any:
@@ -114,8 +118,6 @@ class StagedStager(PlainStager):
         here = current_session()
         if here is None:
             return super().generator(iterable, element, test)
-        from ..flow.generators import mapped
-
         return mapped(here, settled(iterable), element, test)
 
     def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
@@ -160,8 +162,6 @@ class StagedStager(PlainStager):
         if isinstance(value, StagedArray) and count >= 0:
             dim = value.type.dims[0] if value.ndim else None
             if dim is not None and dim != count:
-                from ..operators.arithmetic import require_count
-
                 require_count(session(), dim, count)
                 return tuple(value[k] for k in range(count))
         refuse_type(value, Number, "cannot unpack non-iterable {} object")
@@ -172,15 +172,11 @@ class StagedStager(PlainStager):
     def call(self, function: Callable, /, *args: Any, **keywords: Any) -> Any:
         if current_session() is None:
             return function(*args, **keywords)
-        from ..calls.call import call_value
-
         return call_value(settled(function), args, keywords)
 
     def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
         if current_session() is None:
             return getattr(target, name)(*args, **keywords)
-        from ..calls.call import call_method
-
         return call_method(settled(target), name, args, keywords)
 
     def attribute(self, target: Any, name: str) -> Any:
@@ -188,16 +184,12 @@ class StagedStager(PlainStager):
         if here is None:
             return getattr(target, name)
         target = settled(target)
-        from .literals import load_attribute
-
         return found(load_attribute(here, target, name))
 
     def item(self, container: Any, index: Any) -> Any:
         here = current_session()
         if here is None:
             return container[index]
-        from .literals import load_item
-
         return found(load_item(here, settled(container), settled(index)))
 
     # --- stores ---
@@ -438,8 +430,6 @@ class StagedStager(PlainStager):
             attempts.attempted(here, {}, body, get, set, names)
 
     def unknown_effect(self, what: str) -> None:
-        from .signals import TrialOver
-
         here = session()
         raise TrialOver(f"{what} can't be undone, should the loop or branch be staged again", here.span())
 
@@ -460,8 +450,6 @@ class StagedStager(PlainStager):
         if current_session() is None:
             super().while_(test, body, get, set, names)
             return
-        from ..flow.iteration import run_while
-
         run_while(test, body, get, set, names)
 
     def for_(
@@ -470,6 +458,4 @@ class StagedStager(PlainStager):
         if current_session() is None:
             super().for_(iterable, body, get, set, names, stop)
             return
-        from ..flow.generators import run_items
-
         run_items(settled(iterable), body, get, set, names, stop)

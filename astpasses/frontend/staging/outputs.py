@@ -31,6 +31,7 @@ from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
 from .made_results import is_ours, recipe_of, refuse_held
 from .session import Session
+from .settling import settled
 from .staged import Output, Write
 
 
@@ -281,8 +282,6 @@ class Collector:
                 todo += _items(value)
 
     def output(self, leaf: Any) -> Output:
-        from .settling import settled
-
         leaf = settled(leaf)
         if isinstance(leaf, np.ndarray):
             leaf = self.here.lift(leaf)

@@ -22,6 +22,7 @@ import numpy as np
 
 from metaphrase.core.dims import DimLike
 from metaphrase.core.types import Array
+from metaphrase.source import UnsupportedError
 
 if TYPE_CHECKING:
     from metaphrase.core.ir import Atom
@@ -472,8 +473,6 @@ class OneOf(Unsettled):
         self.values, self.tag = values, tag
 
     def _settled(self) -> Any:
-        from metaphrase.source import UnsupportedError
-
         shown = ", ".join(map(repr, self.values))
         raise UnsupportedError(
             f"which of {shown} this is, is only known when the program runs",
