@@ -17,6 +17,7 @@ import numpy as np
 
 from metaphrase import tree_util
 from metaphrase._tree_registry import REGISTRY, Kind, number_keys
+from metaphrase.late import module
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import WEAK
@@ -28,6 +29,8 @@ from ..staging.signals import TrialOver
 from ..values.listed import listed
 from ..values.objects import is_mutable
 from ..values.staged_values import Number, Staged, StagedArray
+
+call: Any = module("metaphrase.astpasses.frontend.calls.call")
 
 FEW = 64  # iterations up to which a loop that appends on every one is unrolled, so that the list stays a list
 TABLE = 1024  # the same for one that appends lists of constants
@@ -100,15 +103,13 @@ def is_gathered(value: Any) -> TypeGuard[list]:
 
 def gathered(here: Session, value: list) -> Any:
     """A list that was gathered as an array; of several leaves an item, as columns."""
-    from ..calls.call import call_value
-
     parts: list = []
     for item in value:
         if not isinstance(item, Rows):
-            parts.append(call_value(np.array, ([item],), {}))
+            parts.append(call.call_value(np.array, ([item],), {}))
         else:
             parts.append(_stacked(item.tree, iter(item.arrays), 1))
-    return parts[0] if len(parts) == 1 else call_value(np.concatenate, (parts,), {})
+    return parts[0] if len(parts) == 1 else call.call_value(np.concatenate, (parts,), {})
 
 
 def items_of_array(here: Session, array: StagedArray, python: type | None = None) -> list | None:
@@ -168,8 +169,6 @@ def is_short(value: list, most: int = FEW) -> bool:
 
 def _stacked(tree: tree_util.PyTreeDef, arrays: Iterator[StagedArray], axis: int) -> StagedArray:
     """The leaves of items as one array: what an item holds goes along this axis and those that follow."""
-    from ..calls.call import call_value
-
     if tree.is_leaf():
         return next(arrays)
     if tree.kind is not None and tree.kind.type is Rows:
@@ -177,7 +176,7 @@ def _stacked(tree: tree_util.PyTreeDef, arrays: Iterator[StagedArray], axis: int
     children = [_stacked(child, arrays, axis) for child in tree.children()]
     if len(children) == 1 and _only_rows(tree):
         return children[0]
-    return call_value(np.stack, (children,), {"axis": axis})
+    return call.call_value(np.stack, (children,), {"axis": axis})
 
 
 def _only_rows(tree: tree_util.PyTreeDef) -> bool:
@@ -206,7 +205,6 @@ def snapshot(here: Session, value: list) -> list:
 
 def holds(here: Session, value: list, wanted: Any) -> Any:
     """`wanted in value` for a gathered list."""
-    from ..calls.call import call_value
     from ..staging.operations import negated
 
     leaves, tree = tree_util.tree_flatten(wanted)
@@ -218,7 +216,7 @@ def holds(here: Session, value: list, wanted: Any) -> Any:
         for array, leaf in zip(item.arrays, leaves):
             mask = array == leaf
             same = mask if same is None else same & mask
-        found = call_value(np.any, (same,), {}) if found is False else found | call_value(np.any, (same,), {})
+        found = call.call_value(np.any, (same,), {}) if found is False else found | call.call_value(np.any, (same,), {})
     return negated(negated(found))
 
 
@@ -320,22 +318,20 @@ def not_a_list(here: Session) -> UnsupportedError:
 
 def columns(here: Session, value: list) -> tuple[Any, list[StagedArray], list[type | None]]:
     """The structure of the items of a gathered list, an array for each leaf, and their Python types."""
-    from ..calls.call import call_value
-
     parts = []
     for item in value:
         if isinstance(item, Rows):
             parts.append((item.tree, item.arrays, item.now().python))
             continue
         leaves, tree = tree_util.tree_flatten(item)
-        arrays = [call_value(np.array, ([leaf],), {}) for leaf in leaves]
+        arrays = [call.call_value(np.array, ([leaf],), {}) for leaf in leaves]
         parts.append((tree, arrays, Rows(tree, arrays, list(map(python_kind, leaves))).python))
     tree = parts[0][0]
     if any(part[0] != tree for part in parts):
         raise not_a_list(here)
     if len(parts) == 1:
         return parts[0]
-    arrays = [call_value(np.concatenate, (list(leaf),), {}) for leaf in zip(*(p[1] for p in parts))]
+    arrays = [call.call_value(np.concatenate, (list(leaf),), {}) for leaf in zip(*(p[1] for p in parts))]
     python = [_wider(kinds) for kinds in zip(*(part[2] for part in parts))]
     return tree, arrays, python
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.late import module
 from metaphrase.source import SourceError, UnsupportedError
 
 from ..flow.attempts import Attempt
@@ -34,6 +35,8 @@ from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..staging.users_code import guard_class
 from ..values.staged_values import Number, Staged, StagedArray
+
+call: Any = module("metaphrase.astpasses.frontend.calls.call")
 
 _DUNDERS = {
     **{
@@ -92,9 +95,7 @@ def written(value: Any, name: str) -> types.FunctionType | None:
     method = getattr(kind, name, None)
     if not isinstance(method, types.FunctionType) or method.__code__.co_filename == "<string>":
         return None
-    from ..calls.call import is_native
-
-    native = is_native(method.__module__ or "") and not is_ordering(method)
+    native = call.is_native(method.__module__ or "") and not is_ordering(method)
     return None if native or isinstance(value, Staged) else method
 
 
@@ -104,9 +105,7 @@ def is_ordering(function: types.FunctionType) -> bool:
 
 
 def call_written(method: Any, *args: Any) -> Any:
-    from ..calls.call import call_value
-
-    return call_value(method, args, {})
+    return call.call_value(method, args, {})
 
 
 def array_of(value: Any) -> Any:
@@ -164,7 +163,6 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
 
 def _compared(symbol: str, left: Any, right: Any) -> Any:
     """Comparisons of containers go by their items, and of dataclasses by their fields."""
-    from ..calls.call import has_staged
     from ..staging.operations import negated
 
     if symbol == "!=" and (written(left, "__eq__") or written(right, "__eq__")):
@@ -177,11 +175,11 @@ def _compared(symbol: str, left: Any, right: Any) -> Any:
         if isinstance(made, types.FunctionType) and made.__code__.co_filename == "<string>":
             names = [f.name for f in dataclasses.fields(kind) if f.compare]
             left, right = (tuple(getattr(v, n) for n in names) for v in (left, right))
-    if isinstance(left, dict) and has_staged((left, right)):
+    if isinstance(left, dict) and call.has_staged((left, right)):
         if left.keys() != right.keys():
             return symbol == "!="
         left, right = [left[key] for key in left], [right[key] for key in left]
-    if not isinstance(left, (tuple, list)) or not (has_staged(left) or has_staged(right)):
+    if not isinstance(left, (tuple, list)) or not (call.has_staged(left) or call.has_staged(right)):
         return OPERATORS[symbol](left, right)
     if is_gathered(left) or is_gathered(right):
         raise not_a_list(session())

@@ -17,9 +17,11 @@ import numpy as np
 from metaphrase.core.array_classes import is_plain
 from metaphrase.core.types import NAMES
 from metaphrase.exceptions import Room
-from metaphrase.late import dataclass
+from metaphrase.late import dataclass, module
 
 from .definitions import bound_function
+
+joins: Any = module("metaphrase.astpasses.frontend.flow.joins")
 
 SEQUENCES = (collections.deque, array.array, bytearray)  # that are no pytrees, and can be changed
 
@@ -228,9 +230,7 @@ class Guard:
             return same_items(now, self.expected)
         if self.kind == "contents":
             return isinstance(now, (set, frozenset)) and now == self.expected
-        from ..flow.joins import same_static
-
-        return same_static(now, self.expected)
+        return joins.same_static(now, self.expected)
 
     def __str__(self) -> str:
         if self.kind == "value":
@@ -255,9 +255,8 @@ def same_object(first: Source, second: Source) -> bool | None:
 
 
 def same_items(value: Any, expected: tuple) -> bool:
-    from ..flow.joins import same_static
-
-    return isinstance(value, (list, tuple)) and len(value) == len(expected) and all(map(same_static, value, expected))
+    fits = isinstance(value, (list, tuple)) and len(value) == len(expected)
+    return fits and all(map(joins.same_static, value, expected))
 
 
 def structure(value: Any) -> Any:

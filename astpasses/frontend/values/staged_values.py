@@ -22,12 +22,24 @@ import numpy as np
 
 from metaphrase.core.dims import DimLike
 from metaphrase.core.types import Array
+from metaphrase.late import module
 from metaphrase.source import UnsupportedError
 
 if TYPE_CHECKING:
     from metaphrase.core.ir import Atom
 
     from ..staging.session import Session
+
+arithmetic: Any = module("metaphrase.astpasses.frontend.operators.arithmetic")
+call: Any = module("metaphrase.astpasses.frontend.calls.call")
+choices: Any = module("metaphrase.astpasses.frontend.flow.choices")
+demand: Any = module("metaphrase.astpasses.frontend.staging.demand")
+indexing: Any = module("metaphrase.astpasses.frontend.operators.indexing")
+iteration: Any = module("metaphrase.astpasses.frontend.flow.iteration")
+methods: Any = module("metaphrase.astpasses.frontend.calls.methods")
+python_numbers: Any = module("metaphrase.astpasses.frontend.operators.python_numbers")
+settling: Any = module("metaphrase.astpasses.frontend.staging.settling")
+text: Any = module("metaphrase.astpasses.frontend.calls.text")
 
 _NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 BINARY = dict(zip(_NAMES.split(), "+ - * / // % ** @ & | ^ << >>".split(), strict=True))
@@ -61,14 +73,10 @@ class Staged:
         def __getattr__(self, name: str) -> Any: ...
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        from ..calls.call import call_value
-
-        return call_value(ufunc if method == "__call__" else getattr(ufunc, method), args, keywords)
+        return call.call_value(ufunc if method == "__call__" else getattr(ufunc, method), args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, keywords: dict) -> Any:
-        from ..calls.call import call_value
-
-        return call_value(function, args, keywords)
+        return call.call_value(function, args, keywords)
 
     def __metaphrase_bind__(self, primitive: Any, args: tuple, attributes: dict) -> Any:
         return self.__array_function__(primitive, (), args, attributes)
@@ -80,64 +88,40 @@ class Staged:
         return self.copy()
 
     def __bool__(self) -> bool:
-        from ..staging.demand import truth_value
-
-        return truth_value(self)
+        return demand.truth_value(self)
 
     def __str__(self) -> str:
-        from ..calls.text import shown
-
-        return shown(self).concrete()
+        return text.shown(self).concrete()
 
     def __format__(self, spec: str) -> str:
-        from ..calls.text import shown
-
-        return shown(self, "", spec).concrete()
+        return text.shown(self, "", spec).concrete()
 
     def __index__(self) -> int:
-        from ..staging.demand import need_concrete
-
-        return need_concrete(self, "the value of an integer (an index, a size, a count)", int)
+        return demand.need_concrete(self, "the value of an integer (an index, a size, a count)", int)
 
     def __int__(self) -> int:
-        from ..staging.demand import need_concrete
-
-        return need_concrete(self, "the value of an int", int)
+        return demand.need_concrete(self, "the value of an int", int)
 
     def __float__(self) -> float:
-        from ..staging.demand import need_concrete
-
-        return need_concrete(self, "the value of a float", float)
+        return demand.need_concrete(self, "the value of a float", float)
 
     def __complex__(self) -> complex:
-        from ..staging.demand import need_concrete
-
-        return need_concrete(self, "the value of a complex number", complex)
+        return demand.need_concrete(self, "the value of a complex number", complex)
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
-        from ..staging.demand import need_concrete
-
-        return need_concrete(self, "the values of an array", np.ndarray)
+        return demand.need_concrete(self, "the values of an array", np.ndarray)
 
     def __neg__(self) -> Any:
-        from ..operators.arithmetic import unary
-
-        return unary("neg", self)
+        return arithmetic.unary("neg", self)
 
     def __pos__(self) -> Any:
-        from ..operators.arithmetic import unary
-
-        return unary("pos", self)
+        return arithmetic.unary("pos", self)
 
     def __abs__(self) -> Any:
-        from ..operators.arithmetic import unary
-
-        return unary("abs", self)
+        return arithmetic.unary("abs", self)
 
     def __invert__(self) -> Any:
-        from ..operators.arithmetic import unary
-
-        return unary("invert", self)
+        return arithmetic.unary("invert", self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -146,21 +130,15 @@ class Staged:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
-        from ..operators.python_numbers import round_python
-
-        return round_python(self, digits)
+        return python_numbers.round_python(self, digits)
 
 
 def _binary(symbol: str) -> tuple:
     def forward(self: Staged, other: Any) -> Any:
-        from ..operators.arithmetic import binary
-
-        return binary(symbol, self, other)
+        return arithmetic.binary(symbol, self, other)
 
     def backward(self: Staged, other: Any) -> Any:
-        from ..operators.arithmetic import binary
-
-        return binary(symbol, other, self)
+        return arithmetic.binary(symbol, other, self)
 
     return forward, backward
 
@@ -197,9 +175,7 @@ class Number(Staged):
         return self
 
     def __hash__(self) -> int:  # type: ignore[override]
-        from ..staging.demand import hash_of
-
-        return hash_of(self)
+        return demand.hash_of(self)
 
     @property
     def atom(self) -> Atom:
@@ -224,9 +200,7 @@ class Number(Staged):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        from ..calls.methods import attribute
-
-        return attribute(self, name)
+        return methods.attribute(self, name)
 
 
 def counts(number: Number) -> bool:
@@ -312,24 +286,16 @@ class StagedArray(Staged):
         return tuple(self.session.size(d) for d in self.type.dims)
 
     def __len__(self) -> int:
-        from ..staging.demand import length
-
-        return length(self)
+        return demand.length(self)
 
     def __iter__(self) -> Iterator:
-        from ..flow.iteration import iterate_array
-
-        return iterate_array(self)
+        return iteration.iterate_array(self)
 
     def __getitem__(self, index: Any) -> Any:
-        from ..operators.indexing import get_item
-
-        return get_item(self, index)
+        return indexing.get_item(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from ..operators.indexing import set_item
-
-        set_item(self, index, value)
+        indexing.set_item(self, index, value)
 
     def __contains__(self, value: Any) -> Any:
         return (self == value).any()
@@ -340,16 +306,12 @@ class StagedArray(Staged):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__array_wrap__":
             raise AttributeError(name)
-        from ..calls.methods import attribute
-
-        return attribute(self, name)
+        return methods.attribute(self, name)
 
 
 def _inplace(symbol: str) -> Any:
     def operation(self: StagedArray, other: Any) -> StagedArray:
-        from ..operators.arithmetic import inplace
-
-        return inplace(symbol, self, other)
+        return arithmetic.inplace(symbol, self, other)
 
     return operation
 
@@ -365,9 +327,7 @@ class Unsettled:
     __hash__ = None  # type: ignore[assignment]
 
     def _settled(self) -> Any:
-        from ..staging.settling import settled
-
-        return settled(self)
+        return settling.settled(self)
 
     def __bool__(self) -> bool:
         return bool(self._settled())
@@ -394,9 +354,7 @@ class Unsettled:
         return abs(self._settled())
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        from ..staging.settling import settled
-
-        return getattr(ufunc, method)(*map(settled, args), **keywords)
+        return getattr(ufunc, method)(*map(settling.settled, args), **keywords)
 
 
 def _of_settled(name: str) -> tuple:
@@ -491,6 +449,4 @@ class OneOf(Unsettled):
 
     @property
     def flag(self) -> Any:
-        from ..flow.choices import truth
-
-        return truth(self)
+        return choices.truth(self)
