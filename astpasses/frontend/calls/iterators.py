@@ -13,12 +13,11 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..flow.branches import branch, static_truth
+from ..flow.branches import branch, negated, static_truth
 from ..flow.generators import Lazy, mapped
 from ..flow.lazy import lazily
 from ..rewrite.plain import Nested
 from ..staging.literals import elements
-from ..staging.operations import negated
 from ..staging.session import Session, session
 from ..staging.settling import tested
 from .builtin_calls import bool_, zip_

@@ -35,6 +35,7 @@ from .gathering import length as gathered_length
 from .merging import Merger
 from .raised import emit_raise, has_effects, kept
 from .stacks import NeedStack, item_of_list, joined, make_stacks, older_loop
+from .unlike import negated_test
 
 
 def _answered(value: Any) -> Any:
@@ -80,6 +81,15 @@ def static_truth(value: Any) -> bool | None:
     if isinstance(value, Number) and value._atom in session().truths:
         return session().truths[value._atom]
     return None if isinstance(value, (Staged, Maybe)) else bool(value)
+
+
+def negated(value: Any) -> Any:
+    """`not value`."""
+    known = static_truth(value)
+    if known is not None:
+        return not known
+    here = session()
+    return negated_test(here, truth_atom(here, value))
 
 
 def run_side(here: Session, name: str, side: Callable, get: Callable, entry: list, set_: Callable) -> End:

@@ -205,7 +205,7 @@ def snapshot(here: Session, value: list) -> list:
 
 def holds(here: Session, value: list, wanted: Any) -> Any:
     """`wanted in value` for a gathered list."""
-    from ..staging.operations import negated
+    from .branches import negated
 
     leaves, tree = tree_util.tree_flatten(wanted)
     found: Any = False

@@ -29,7 +29,7 @@ from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.objects import is_one_of
 from ..values.staged_values import Maybe
-from .branches import branch, static_truth
+from .branches import branch, negated, static_truth
 from .gathering import FEW, arrays_inside, as_argument, is_gathered, is_of_arrays, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
@@ -266,8 +266,12 @@ def _end(here: Session) -> None:
 
 def any_of(here: Session, lazy: Lazy, wanted: bool, test: Callable[[Any], Any]) -> Any:
     """`any(test(v) for v in lazy)` if `wanted`, else `all(...)`."""
+    return decided(wanted, test, functools.partial(run_lazy, here, lazy))
+
+
+def decided(wanted: bool, test: Callable[[Any], Any], run: Callable) -> Any:
+    """`any` of the tests of items if `wanted`, else `all`. `run` is the loop over the items."""
     from ..calls.builtin_calls import bool_
-    from ..staging.operations import negated
 
     held: list = [not wanted]
 
@@ -278,7 +282,7 @@ def any_of(here: Session, lazy: Lazy, wanted: bool, test: Callable[[Any], Any]) 
         held[:] = state
 
     stop = (lambda: held[0]) if wanted else (lambda: negated(held[0]))
-    run_lazy(here, lazy, look, lambda: tuple(held), restore, ("found",), stop)
+    run(look, lambda: tuple(held), restore, ("found",), stop)
     return held[0]
 
 

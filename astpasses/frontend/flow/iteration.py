@@ -32,7 +32,7 @@ from ..staging.literals import known_value, load_item
 from ..staging.session import Session, session
 from ..staging.signals import ListRead, NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
-from .branches import branch, static_truth, truth_atom
+from .branches import branch, negated, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read, unflattened
 from .iterators import Ranged, around_loops, even_steps, has_loop, started, without_first
 from .joins import nonnegative
@@ -263,7 +263,6 @@ def run_over(here: Session, iterable: Any, loop: For) -> None:
 def over_growing(here: Session, items: list, loop: For) -> None:
     """`for v in items:` where the body appends to `items`, as `while k < len(items): v = items[k]; ...`."""
     from ..calls.builtin_calls import len_
-    from ..staging.operations import negated
 
     if not is_stack(items):
         become_stack(here, items, None, "a list is changed in the loop that runs over it")
@@ -294,8 +293,6 @@ def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
 
 
 def _roll_for(here: Session, loop: For, source: Ranged, rest: int, peels: bool = False) -> None:
-    from ..staging.operations import negated
-
     header = None if loop.stop is None else lambda: negated(loop.stop())  # type: ignore[misc]
 
     def attempt(ranged_: Ranged) -> None:

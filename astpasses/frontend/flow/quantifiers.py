@@ -8,17 +8,17 @@ In: what is iterated, and a function that computes the test of an item. Out: a b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from ..calls.builtin_calls import bool_
 from ..staging.literals import elements
-from ..staging.operations import negated
 from ..staging.session import Session
 from ..values.staged_values import StagedArray
 from .branches import static_truth
 from .gathering import is_gathered
-from .generators import run_items
+from .generators import decided, run_items
 from .iteration import UNROLL, ranged
 from .lazy import lazily
 
@@ -36,14 +36,4 @@ def quantified(here: Session, wanted: bool, iterable: Any, test: Callable[[Any],
             if static_truth(out) is wanted:
                 break
         return out
-    found = [not wanted]
-
-    def body(item: Any) -> None:
-        found[0] = bool_(test(item))
-
-    def restore(state: tuple) -> None:
-        found[:] = state
-
-    stop = (lambda: found[0]) if wanted else (lambda: negated(found[0]))
-    run_items(iterable, body, lambda: (found[0],), restore, ("found",), stop)
-    return found[0]
+    return decided(wanted, test, functools.partial(run_items, iterable))

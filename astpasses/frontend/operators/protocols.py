@@ -23,6 +23,7 @@ from metaphrase.late import module
 from metaphrase.source import SourceError, UnsupportedError
 
 from ..flow.attempts import Attempt
+from ..flow.branches import negated
 from ..flow.gathering import is_gathered, length, not_a_list, refuse_read, snapshot
 from ..flow.lazy import lazily
 from ..flow.stack_calls import METHODS
@@ -163,8 +164,6 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
 
 def _compared(symbol: str, left: Any, right: Any) -> Any:
     """Comparisons of containers go by their items, and of dataclasses by their fields."""
-    from ..staging.operations import negated
-
     if symbol == "!=" and (written(left, "__eq__") or written(right, "__eq__")):
         return negated(operate("==", left, right))
     kind = type(left)

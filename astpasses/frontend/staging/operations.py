@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.ops.compare import not_
 from metaphrase.source import UnsupportedError
 
 from ..calls.call import call_method, call_value
 from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, percent
 from ..flow import attempts
-from ..flow.branches import branch, static_truth, truth_atom
+from ..flow.branches import branch, negated, static_truth, truth_atom
 from ..flow.choices import over_raised, takes_choices
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.generators import mapped, run_items
@@ -41,24 +40,12 @@ from .captured import guard_identity, known
 from .chosen_items import store_one_of_many
 from .comprehensions import listed
 from .journal import CellLocation, ItemLocation, StructureLocation
-from .knowledge import is_there, narrowed, relate_not
+from .knowledge import is_there, narrowed
 from .literals import elements, lift_outer, load_attribute, load_item
 from .python_names import refuse_type
 from .session import current_session, session
 from .settling import found, settled, tested
 from .signals import BranchRaised, StagerSignal, TrialOver
-
-
-def negated(value: Any) -> Any:
-    """`not value`."""
-    known = static_truth(value)
-    if known is not None:
-        return not known
-    here = session()
-    test = truth_atom(here, value)
-    out = here.emit(not_, test)
-    relate_not(here, out, test)
-    return here.wrap(out, bool)
 
 
 @takes_choices
