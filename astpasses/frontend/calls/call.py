@@ -51,7 +51,10 @@ from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
 from .text import formatted
 
+construct: Any = module("metaphrase.astpasses.frontend.calls.construct")
+native_calls: Any = module("metaphrase.astpasses.frontend.calls.native_calls")
 nested: Any = module("metaphrase.astpasses.frontend.calls.nested")
+printing: Any = module("metaphrase.astpasses.frontend.calls.printing")
 TABLE = Filed()  # handlers by the functions that they answer
 # Modules that most programs don't import, and the files that answer their functions.
 _HOMES = {"statistics": "python_statistics", "scipy.linalg": "scipy_calls", "cmath": "complex_math"}
@@ -161,12 +164,8 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
     if isinstance(function, types.FunctionType):
         return call_function(here, function, args, keywords)
     if isinstance(function, type):
-        from .construct import construct
-
-        return construct(here, function, args, keywords)
-    from .native_calls import call_other
-
-    return call_other(here, function, args, keywords)
+        return construct.construct(here, function, args, keywords)
+    return native_calls.call_other(here, function, args, keywords)
 
 
 def _handler(function: Any) -> Callable | None:
@@ -262,9 +261,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
         made = function(*given[0], **given[1])
         return here.born(made) if module in ("copy", "dataclasses") else made
     if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
-        from .native_calls import call_other
-
-        return call_other(here, function, args, keywords)
+        return native_calls.call_other(here, function, args, keywords)
     if args and "." in function.__qualname__:
         refuse_foreign(args[0], here.span(), "a value")
     try:
@@ -370,10 +367,9 @@ def _takes_anything(function: Any) -> bool:
     if isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
         return True
     if isinstance(function, type):
-        from .construct import has_staged_init, keeps
         from .dataclass_calls import is_generated
 
-        return has_staged_init(function) or keeps(function) or is_generated(function)
+        return construct.has_staged_init(function) or construct.keeps(function) or is_generated(function)
     call = getattr(type(function), "__call__", None)  # noqa: B004
     return isinstance(call, types.FunctionType) and not is_native(call.__module__ or "")
 
@@ -396,9 +392,7 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
 
         return users_attribute(target, name)(*(narrowed_inside(here, a) for a in args), **keywords)
     if name in ("write", "flush") and (target is sys.stdout or target is sys.stderr):
-        from .printing import write
-
-        return write(target, name, *args)
+        return printing.write(target, name, *args)
     for kind, changing in CHANGES.items():
         if isinstance(target, kind):
             if name in ("extend", "update", "extendleft"):
@@ -437,11 +431,9 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
         and type(target).__module__ == "builtins"
     ):
         if isinstance(target, str) and name in ("format", "join"):
-            from .printing import joined_by
-
             if name == "format":
                 return formatted(target, args, keywords)
-            return joined_by(target, elements(here, args[0]))
+            return printing.joined_by(target, elements(here, args[0]))
         return getattr(known(here, target), name)(*args, **keywords)
     if type(target).__module__ == "numpy" and isinstance(target, np.generic):
         return getattr(target, name)(*args, **keywords)

@@ -25,6 +25,7 @@ from ..staging.session import session
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
 
 string: Any = module("string")
+call: Any = module("metaphrase.astpasses.frontend.calls.call")
 _PERCENT = re.compile(r"%(?:\((\w+)\))?([-+ #0]*)(\d*|\*)(?:\.(\d+|\*))?([hlL]?)([a-zA-Z%])")
 _PLAIN = ("float64", "int64", "bool", "complex128")  # dtypes whose scalars are shown as Python's
 
@@ -175,9 +176,7 @@ def _staged(value: Any, conversion: str, spec: str) -> Any:
 
 
 def _holds_staged(value: Any, depth: int = 4) -> bool:
-    from .call import has_staged
-
-    if has_staged(value) or isinstance(value, (Text, Rows)):
+    if call.has_staged(value) or isinstance(value, (Text, Rows)):
         return True
     if depth and isinstance(value, (list, tuple, set)):
         return any(_holds_staged(v, depth - 1) for v in value)
@@ -196,9 +195,7 @@ def _container(value: Any, conversion: str) -> Any:
     for method in [*written, kind.__repr__]:
         if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":
             if not (method.__module__ or "").startswith(("dataclasses", "collections", "reprlib")):
-                from .call import call_value
-
-                return call_value(method, (value,), {})
+                return call.call_value(method, (value,), {})
     if kind is list:
         refuse_read(session(), value)
         if is_gathered(value) and not is_short(value, TABLE):

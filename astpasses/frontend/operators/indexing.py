@@ -16,7 +16,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.facts import LONGEST
 from metaphrase.core.ir import Atom, Literal
-from metaphrase.late import dataclass
+from metaphrase.late import dataclass, module
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.compare import and_, ge, lt, select
 from metaphrase.ops.effects import check
@@ -36,6 +36,8 @@ from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, is_range, operand, spread
 from .python_numbers import LONE_ELEMENTS, held
 from .slices import resolve_slice, spaced, unknown_step
+
+masks: Any = module("metaphrase.astpasses.frontend.operators.masks")
 
 
 def out_of_bounds(here: Session, index: int, dim: DimLike, axis: int) -> BaseException:
@@ -97,9 +99,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
         elif item is None:
             new_axes.append(len(entries))
         elif isinstance(item, StagedArray) and item.dtype == bool:
-            from .masks import positions
-
-            masked.append(positions(here, array, item, len(entries)))
+            masked.append(masks.positions(here, array, item, len(entries)))
             entries += masked[-1]
         else:
             entries.append(item)
@@ -368,9 +368,7 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
         array, index = array[None], _mask_of_one(index)
     mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
     if isinstance(mask, StagedArray) and mask.dtype == bool and mask.ndim > 0:
-        from .masks import store_mask
-
-        store_mask(here, array, mask, value)
+        masks.store_mask(here, array, mask, value)
         return
     parsed = parse(array, index)
     if parsed.advanced:
