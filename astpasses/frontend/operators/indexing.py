@@ -211,14 +211,12 @@ def _check_bounds(
     if high:
         tests.append(here.emit(lt, atom, here.dim_atom(dim)))
     ok = tests[0] if len(tests) == 1 else here.emit(and_, *tests)
-    here.emit(
-        check,
-        ok,
-        shown,
-        here.dim_atom(dim),
-        exception="IndexError",
-        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
-    )
+    _require_inside(here, ok, shown, here.dim_atom(dim), axis)
+
+
+def _require_inside(here: Session, ok: Atom, index: Atom, size: Atom, axis: int) -> None:
+    message = f"index {{}} is out of bounds for axis {axis} with size {{}}"
+    here.emit(check, ok, index, size, exception="IndexError", message=message)
 
 
 def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
@@ -324,14 +322,7 @@ def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
     size, zero = spread(here, here.dim_atom(dim), dims), spread(here, literal(0), dims)
     least = spread(here, here.dim_atom(-dim), dims)
     ok = here.emit(and_, here.emit(ge, atom, least), here.emit(lt, atom, size))
-    here.emit(
-        check,
-        ok,
-        atom,
-        size,
-        exception="IndexError",
-        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
-    )
+    _require_inside(here, ok, atom, size, axis)
     return here.emit(select, here.emit(lt, atom, zero), here.emit(add, atom, size), atom)
 
 
@@ -348,13 +339,6 @@ def _moved(here: Session, atom: Atom, count: int, target: int) -> Atom:
         return atom
     rank = atom.type.ndim
     return here.emit(permute, atom, axes=(*range(count, count + target), *range(count), *range(count + target, rank)))
-
-
-def _moved_back(here: Session, atom: Atom, count: int, target: int) -> Atom:
-    if target == 0 or count == 0:
-        return atom
-    rank = atom.type.ndim
-    return here.emit(permute, atom, axes=(*range(target, target + count), *range(target), *range(target + count, rank)))
 
 
 # --- writing ---
@@ -377,7 +361,7 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
         rest = tuple(d for k, d in enumerate(plan.base.type.dims) if k not in plan.axes)
         shape = (*rest[: plan.target], *plan.dims, *rest[plan.target :])
         atom = _fit(here, value, shape, array.dtype)
-        atom = _moved_back(here, atom, len(plan.dims), plan.target)
+        atom = _moved(here, atom, plan.target, len(plan.dims))  # back to the front
         unique = [len(m) for m in parsed.masked] == [len(parsed.advanced)]  # a mask names no place twice
         write_view(plan.base, here.emit(scatter, base, atom, *plan.indices, axes=plan.axes, unique=unique))
         return
