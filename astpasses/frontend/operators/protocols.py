@@ -29,35 +29,17 @@ from ..flow.lazy import lazily
 from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
-from ..rewrite.plain import OPERATORS
+from ..rewrite.plain import OPERATORS, UNARY
 from ..staging.captured import known, make_attributes_known
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..staging.users_code import guard_class
-from ..values.staged_values import Number, Staged, StagedArray
+from ..values.staged_values import BINARY, Number, Staged, StagedArray
 
 call: Any = module("metaphrase.astpasses.frontend.calls.call")
 
-_DUNDERS = {
-    **{
-        s: (f"__{n}__", f"__r{n}__")
-        for s, n in (
-            ("+", "add"),
-            ("-", "sub"),
-            ("*", "mul"),
-            ("/", "truediv"),
-            ("//", "floordiv"),
-            ("%", "mod"),
-            ("**", "pow"),
-            ("@", "matmul"),
-            ("&", "and"),
-            ("|", "or"),
-            ("^", "xor"),
-            ("<<", "lshift"),
-            (">>", "rshift"),
-        )
-    },
+_DUNDERS = {symbol: (f"__{name}__", f"__r{name}__") for name, symbol in BINARY.items()} | {
     "<": ("__lt__", "__gt__"),
     "<=": ("__le__", "__ge__"),
     ">": ("__gt__", "__lt__"),
@@ -65,11 +47,7 @@ _DUNDERS = {
     "==": ("__eq__", "__eq__"),
     "!=": ("__ne__", "__ne__"),
 }
-_UNARY: dict[str, tuple[Callable, str]] = {
-    "-": (operator.neg, "__neg__"),
-    "+": (operator.pos, "__pos__"),
-    "~": (operator.invert, "__invert__"),
-}
+_UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 # Functions that ask an object's class first, and the names that they ask for.
 ASKED: dict[Any, tuple[str, ...]] = {
     float: ("__float__", "__index__"),
@@ -201,9 +179,8 @@ def _compared(symbol: str, left: Any, right: Any) -> Any:
 
 def unary(symbol: str, value: Any) -> Any:
     """`-value`, `+value`, `~value`."""
-    operation, name = _UNARY[symbol]
-    method = written(value, name)
-    return operation(value) if method is None else call_written(method, value)
+    method = written(value, _UNARY[symbol])
+    return UNARY[symbol](value) if method is None else call_written(method, value)
 
 
 def inplace(symbol: str, old: Any, value: Any, operation: Callable) -> Any:
