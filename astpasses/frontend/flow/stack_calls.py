@@ -24,11 +24,10 @@ from metaphrase.ops.compare import and_, ge, le, lt, select
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
-from ..operators.indexing import write_view
 from ..staging.session import Session
 from ..staging.settling import settled
 from ..values.staged_values import Number, StagedArray
-from ..values.views import Pick, Rectangle, view
+from ..values.views import Pick
 from .gathering import all_known, make_plain, snapshot, unflattened
 from .iteration import run_for
 from .stacks import (
@@ -41,6 +40,7 @@ from .stacks import (
     item_of_value,
     joined,
     put_at,
+    put_rows,
     replace,
     unknown_items,
 )
@@ -197,11 +197,7 @@ def _refill(here: Session, owner: list, arrays: list[StagedArray], gap: int) -> 
     """Put arrays of items in the places from `start + gap` on."""
     _changing(here, owner)
     stack = owner[0]
-    start = here.atom(after(here, stack.start, gap), i64)
-    for buffer, array, dtype in zip(stack.buffers, arrays, stack.item.dtypes if stack.item else ()):
-        starts = (start, *[literal(0)] * (array.ndim - 1))
-        target = view(buffer, Rectangle(starts, array.type.dims, (1,) * array.ndim))
-        write_view(target, here.atom(array, dtype))
+    put_rows(here, stack, here.atom(after(here, stack.start, gap), i64), arrays)
 
 
 def extend(here: Session, owner: list, values: Any) -> None:

@@ -325,11 +325,16 @@ def _put(here: Session, stack: Stack, stop: Atom, value: Any) -> Atom:
         put_at(here, stack, stop, value)
         return literal(int(stop.value) + 1) if isinstance(stop, Literal) else here.emit(add, stop, literal(1))
     end = here.emit(add, stop, here.dim_atom(value.arrays[0].type.dims[0]))
-    for buffer, array, dtype in zip(stack.buffers, value.arrays, stack.item.dtypes):
-        starts = (stop, *[literal(0)] * (array.ndim - 1))
+    put_rows(here, stack, stop, value.arrays)
+    return end
+
+
+def put_rows(here: Session, stack: Stack, first: Atom, arrays: list[StagedArray]) -> None:
+    """Store many items, which arrays hold, from the place `first` on."""
+    for buffer, array, dtype in zip(stack.buffers, arrays, stack.item.dtypes if stack.item else ()):
+        starts = (first, *[literal(0)] * (array.ndim - 1))
         target = view(buffer, Rectangle(starts, array.type.dims, (1,) * array.ndim))
         write_view(target, here.atom(array, dtype))
-    return end
 
 
 def item_of_rows(rows: Rows) -> Item:
