@@ -187,6 +187,10 @@ class _Function(Regions):
                 setattr(node, fieldname, self.visit(value))
         return [node]
 
+    def step(self, operation: str, at: gast.AST, *args: gast.AST) -> list:
+        """The statement that calls an operation of the stager."""
+        return [gast.copy_location(gast.Expr(self.expressions.call(operation, at, *args)), at)]
+
     # --- assignment ---
 
     def hint(self, node: gast.AST, identifier: str) -> None:
@@ -229,20 +233,13 @@ class _Function(Regions):
 
     def store(self, target: gast.expr, value: gast.expr, at: gast.AST) -> list:
         if isinstance(target, gast.Subscript):
-            call = self.expressions.call(
-                "store_item", at, value, self.visit(target.value), self.expressions.index(target.slice)
-            )
-            return [gast.copy_location(gast.Expr(call), at)]
+            return self.step("store_item", at, value, self.visit(target.value), self.expressions.index(target.slice))
         if isinstance(target, gast.Attribute):
-            call = self.expressions.call(
-                "store_attribute", at, value, self.visit(target.value), constant(target.attr, target)
-            )
-            return [gast.copy_location(gast.Expr(call), at)]
+            return self.step("store_attribute", at, value, self.visit(target.value), constant(target.attr, target))
         if isinstance(target, gast.Name) and target.id in self.outer:
             setter = self.setters.setdefault(target.id, "") or self.names.fresh(f"set_{target.id}")
             self.setters[target.id] = setter
-            call = self.expressions.call("store_cell", at, value, name(setter, at))
-            return [gast.copy_location(gast.Expr(call), at)]
+            return self.step("store_cell", at, value, name(setter, at))
         return [gast.copy_location(gast.Assign([target], value, None), at)]
 
     def do_AugAssign(self, node: gast.AugAssign) -> list:
@@ -253,24 +250,16 @@ class _Function(Regions):
             read = self.visit(name(target.id, target))
             return self.store(target, self.expressions.call("inplace", node, symbol, read, value), node)
         value = self.expressions.lazy(self.visit(node.value))
+        owner = self.visit(target.value)
         if isinstance(target, gast.Subscript):
-            call = self.expressions.call(
-                "update_item", node, self.visit(target.value), self.expressions.index(target.slice), symbol, value
-            )
-        else:
-            call = self.expressions.call(
-                "update_attribute", node, self.visit(target.value), constant(target.attr, target), symbol, value
-            )
-        return [gast.copy_location(gast.Expr(call), node)]
+            return self.step("update_item", node, owner, self.expressions.index(target.slice), symbol, value)
+        return self.step("update_attribute", node, owner, constant(target.attr, target), symbol, value)
 
     def do_Delete(self, node: gast.Delete) -> list:
         out = []
         for target in node.targets:
             if isinstance(target, gast.Subscript):
-                call = self.expressions.call(
-                    "delete_item", node, self.visit(target.value), self.expressions.index(target.slice)
-                )
-                out.append(gast.copy_location(gast.Expr(call), node))
+                out += self.step("delete_item", node, self.visit(target.value), self.expressions.index(target.slice))
             elif isinstance(target, gast.Name):
                 self.bound.discard(target.id)
                 self.maybe.add(target.id)
@@ -283,8 +272,7 @@ class _Function(Regions):
 
     def do_Assert(self, node: gast.Assert) -> list:
         message = self.expressions.lazy(self.visit(node.msg) if node.msg else constant(None, node))
-        call = self.expressions.call("assert_", node, self.visit(node.test), message)
-        return [gast.copy_location(gast.Expr(call), node)]
+        return self.step("assert_", node, self.visit(node.test), message)
 
     def do_Raise(self, node: gast.Raise) -> list:
         if node.exc is not None:

@@ -270,13 +270,13 @@ class Lowering(Transformer):
             element = self.visit(node.elt)
         tests = [self.visit(t) for t in here.ifs]
         self.hidden.pop()
-        test: gast.expr = constant(None, node)
-        if tests:
-            whole = tests[0]
-            if len(tests) > 1:
-                whole = self.call("and_", node, whole, *map(self.lazy, tests[1:]))
-            test = self.of_item(here.target, whole)
+        test = self.of_item(here.target, self.all_of(node, tests)) if tests else constant(None, node)
         return [iterable, self.of_item(here.target, element), test]
+
+    def all_of(self, node: gast.AST, tests: list[gast.expr]) -> gast.expr:
+        """`a and b and c`."""
+        first, *rest = tests
+        return self.call("and_", node, first, *map(self.lazy, rest)) if rest else first
 
     def quantified(self, node: gast.Call, generators: list, test: gast.expr) -> gast.AST:
         """`any(t for v in vs if c)`: no test is computed behind the one that decides."""
@@ -285,10 +285,7 @@ class Lowering(Transformer):
         self.hidden.append(set(bound_names(first.target)))
         each = self.quantified(node, others, test) if others else self.visit(test)
         if first.ifs:
-            conditions = [self.visit(c) for c in first.ifs]
-            whole = conditions[0]
-            if len(conditions) > 1:
-                whole = self.call("and_", node, whole, *map(self.lazy, conditions[1:]))
+            whole = self.all_of(node, [self.visit(c) for c in first.ifs])
             if node.func.id == "any":
                 each = self.call("and_", node, whole, self.lazy(each))
             else:

@@ -79,6 +79,23 @@ class Regions:
             text += f"def {setter}({given}):\n    pass\n"
         return statements(text, at), getter, setter
 
+    def called(
+        self,
+        operation: str,
+        node: gast.stmt,
+        head: gast.AST,
+        given: list[gast.expr],
+        made: list,
+        regions: list[str],
+        state: list[str],
+        *last: gast.expr,
+    ) -> list:
+        """The functions of a statement, which are `made`, those of its state, and the call of the stager with all."""
+        functions, getter, setter = self.state_functions(state, node)
+        names = [name(n, head) for n in (*regions, getter, setter)]
+        call = self.expressions.call(operation, head, *given, *names, expression(repr(tuple(state)), head), *last)
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
     def state_of(self, node: gast.stmt, body: list) -> list[str]:
         """Names that the region changes and that matter after it or at its start."""
         matter = self.live.live_out[node] | self.live.live_in[node]
@@ -105,11 +122,8 @@ class Regions:
         both = self.surely(node.body) & self.surely(node.orelse)
         made = self.region(then, [], node.body, state, node, before)
         made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node, before)
-        functions, getter, setter = self.state_functions(state, node)
-        names = [name(n, head) for n in (then, otherwise, getter, setter)]
-        call = self.expressions.call("if_", head, test, *names, _labels(state, head))
         self.bound |= both & set(state)
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+        return self.called("if_", node, head, [test], made, [then, otherwise], state)
 
     def surely(self, body: list) -> set[str]:
         """Names that a block binds on every path that reaches its end."""
@@ -140,10 +154,7 @@ class Regions:
         tested = self.visit(node.test)
         made = statements(f"def {test}(): return tested", node.test, tested=tested)
         made += self.region(body, [], node.body, state, node, before)
-        functions, getter, setter = self.state_functions(state, node)
-        names = [name(n, head) for n in (test, body, getter, setter)]
-        call = self.expressions.call("while_", head, *names, _labels(state, head))
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+        return self.called("while_", node, head, [], made, [test, body], state)
 
     def do_For(self, node: gast.For) -> list:
         if self.generator and yields(node):
@@ -176,11 +187,8 @@ class Regions:
         made = self.region(body, [item], inner, state, node, before)
         if stop:
             made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(stopped))
-        functions, getter, setter = self.state_functions(state, node)
-        names = [name(n, head) for n in (body, getter, setter)]
         last = name(stop, head) if stop else constant(None, head)
-        call = self.expressions.call("for_", head, iterable, *names, _labels(state, head), last)
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+        return self.called("for_", node, head, [iterable], made, [body], state, last)
 
     # --- try ---
 
@@ -224,12 +232,8 @@ class Regions:
         """A statement as a function that `try_` calls once for each way that it can go."""
         label, before = self.names.fresh("attempt"), set(self.bound)
         made = self.region(label, [], [node], state, node, before)
-        functions, getter, setter = self.state_functions(state, node)
-        head = _place(node)
-        names = [name(n, head) for n in (label, getter, setter)]
-        call = self.expressions.call("try_", head, *names, _labels(state, head))
         self.bound |= surely & set(state)
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+        return self.called("try_", node, _place(node), [], made, [label], state)
 
     def plain_try(self, node: gast.Try) -> list:
         before = set(self.bound)
@@ -299,7 +303,3 @@ def _classes(node: gast.Try) -> gast.expr:
 def _place(node: gast.AST) -> gast.AST:
     """A node that only stands where `node` stands."""
     return gast.copy_location(gast.Pass(), node)
-
-
-def _labels(state: list[str], at: gast.AST) -> gast.Tuple:
-    return expression(repr(tuple(state)), at)
