@@ -37,6 +37,7 @@ from ..values.staged_values import Number
 MOST = 12  # ways that one statement may be taken apart into
 _WHAT = "an operation that can fail when the program runs stands in {}"
 _TRY = "`try` with `except`"
+_ASTRAY = "the body of a `try` takes another way each time it is translated"
 _REMEDY = "test for the case with `if` instead of catching the exception"
 
 
@@ -63,7 +64,7 @@ class Attempt:
             return None
         known, place = self.decisions[event]
         if place != span:
-            raise _astray(span)
+            raise _refused(_ASTRAY, span)
         self.met.add(event)
         return known
 
@@ -71,13 +72,9 @@ class Attempt:
         return issubclass(kind, self.classes())
 
 
-def _astray(span: Span | None) -> Refusal:
-    """Not an AssertionError, which the user's handlers might take."""
-    return Refusal(
-        UnsupportedError(
-            "the body of a `try` takes another way each time it is translated", span, code="try", remedy=_REMEDY
-        )
-    )
+def _refused(message: str, span: Span | None, remedy: str = _REMEDY) -> Refusal:
+    """No error that the user's handlers might take."""
+    return Refusal(UnsupportedError(message, span, code="try", remedy=remedy))
 
 
 class Fork(StagerSignal):
@@ -121,7 +118,7 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
     if attempt is None:
         return False
     if attempt.decisions is None:
-        raise Refusal(UnsupportedError(attempt.what, here.span(), code="try", remedy=attempt.remedy))
+        raise _refused(attempt.what, here.span(), attempt.remedy)
     if len(here.regions) != attempt.depth:
         raise MustFork(attempt, here)
     ok = args[0]
@@ -183,7 +180,7 @@ def under_way(here: Session, classes: Callable[[], Any] | None) -> Iterator[None
         here.attempts.pop()
     for let in lets[start:]:
         if any(_fails_inside(let, mine)):
-            raise Refusal(UnsupportedError(mine.what, let.span or here.span(), code="try", remedy=_REMEDY))
+            raise _refused(mine.what, let.span or here.span())
 
 
 def _fails_inside(let: Let, attempt: Attempt) -> Iterator[bool]:
@@ -206,7 +203,7 @@ def attempted(here: Session, decisions: Decisions, body: Callable, get: Callable
     try:
         body()
         if mine.met != set(decisions):
-            raise _astray(here.span())
+            raise _refused(_ASTRAY, here.span())
         for thing in islice(here.region.fresh.values(), born, None):
             if isinstance(thing, BaseException):  # kept as all that user code makes, but not its frames
                 forget_frames(thing)
@@ -218,19 +215,13 @@ def attempted(here: Session, decisions: Decisions, body: Callable, get: Callable
     except MustFork as must:
         if must.attempt is not mine:
             raise
-        raise Refusal(UnsupportedError(mine.what, must.span, code="try", remedy=_REMEDY)) from None
+        raise _refused(mine.what, must.span) from None
     here.journal.undo(mark)
     set_(entry)
     again = _only_values(here, start)
     if len(decisions) == MOST:
-        raise Refusal(
-            UnsupportedError(
-                f"more than {MOST} operations that can fail stand in one `try`",
-                here.span(),
-                code="try",
-                remedy="catch less in one statement",
-            )
-        )
+        many = f"more than {MOST} operations that can fail stand in one `try`"
+        raise _refused(many, here.span(), "catch less in one statement")
     depth = len(here.regions)
     facts, truths = before if again else (here.facts, before[1])
 
@@ -274,13 +265,10 @@ def _only_values(here: Session, start: int) -> bool:
     for let in lets[start:]:
         here.region.symbols |= let.own_symbols()
         if let.primitive.effect is None and ("ordered" in let.effects or printed and "failing" in let.effects):
-            raise Refusal(
-                UnsupportedError(
-                    "what stands in a `try` prints in a branch or loop before an operation that can fail",
-                    let.span or here.span(),
-                    code="try",
-                    remedy="print after the `try` statement",
-                )
+            raise _refused(
+                "what stands in a `try` prints in a branch or loop before an operation that can fail",
+                let.span or here.span(),
+                "print after the `try` statement",
             )
         again = again or printed and let.primitive.effect == "failing"
         printed = printed or let.primitive.effect == "ordered"
