@@ -200,33 +200,9 @@ def _split(name: str, args: tuple) -> list[int]:
 
 _ASKED = (OneOf, Maybe, Text)
 _KNOWN = frozenset("operate contains is_ attribute method unary".split())
-_NAMES = (
-    "call",
-    "method",
-    "attribute",
-    "item",
-    "operate",
-    "unary",
-    "contains",
-    "is_",
-    "text",
-    "percent",
-    "unpack",
-    "iterate",
-    "store_item",
-)
+_NAMES = "call method attribute item operate unary contains is_ text percent unpack iterate store_item".split()
 _TOLD = (
-    "items",
-    "spread",
-    "listed",
-    "managed",
-    "delete_item",
-    "store_attribute",
-    "update_item",
-    "update_attribute",
-    "inplace",
-    "raised",
-    "for_",
+    "items spread listed managed delete_item store_attribute update_item update_attribute inplace raised for_".split()
 )
 
 
