@@ -96,7 +96,12 @@ def in_order(here: Session, items: list, key: Any, reverse: bool) -> list:
     """`sorted(items)`: a new list, gathered as well."""
     tree, arrays, python = columns(here, items)
     if key is None and not is_one_column(here, items):
-        raise _of_tuples(here, "sorted")
+        raise UnsupportedError(
+            "sorted would compare tuples of a list whose length is only known when the program runs",
+            here.span(),
+            code="gathered",
+            remedy="give a key that is a number: sorted(items, key=lambda item: item[0])",
+        )
     if key is None:
         made = [call_value(np.sort, (arrays[0],), {})]
         made = [made[0][::-1]] if reverse else made
@@ -104,12 +109,3 @@ def in_order(here: Session, items: list, key: Any, reverse: bool) -> list:
         order = call_value(order_by, (items, key, reverse), {})
         made = [array[order] for array in arrays]
     return here.born([Rows(tree, made, python)])
-
-
-def _of_tuples(here: Session, name: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"{name} would compare tuples of a list whose length is only known when the program runs",
-        here.span(),
-        code="gathered",
-        remedy=f"give a key that is a number: {name}(items, key=lambda item: item[0])",
-    )

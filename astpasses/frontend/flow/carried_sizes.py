@@ -196,7 +196,7 @@ class Sizes:
         param = work.by_path[path].param
         same = id(out.box) in self.buffers and not out.chain and self.buffers[id(out.box)][0] is param
         atom = here.atom(out, spec.dtype)
-        unchanged = same and atom is cut_of(out)
+        unchanged = same and atom is out.box.atom  # nothing was stored into it
         work.by_path[path].final = param if unchanged else put(here, atom, spec.dims, param)
         for number, now in zip(spec.sizes, out.type.dims):
             if number is not None:
@@ -222,8 +222,3 @@ class Sizes:
                 count: Atom = here.atom(results[self.work.by_path["#size", number].param])
                 sizes[number] = used(here, count, most, "size")
         return StagedArray(Box(here, cut(here, results[param], self._dims(spec, sizes))))
-
-
-def cut_of(array: StagedArray) -> Atom:
-    """What an array that nothing was stored into holds."""
-    return array.box.atom
