@@ -15,7 +15,7 @@ from typing import Any
 
 from metaphrase.source import UnsupportedError
 
-from ..flow.branches import branch, static_truth
+from ..flow.branches import nothing, run_branch
 from ..flow.gathering import is_gathered, refuse_read
 from ..flow.generators import run_items
 from ..staging.journal import StructureLocation
@@ -57,7 +57,7 @@ def bounded_method(here: Session, target: list, name: str, args: tuple) -> bool:
     one of these."""
     if name in ("extend", "extendleft"):
         one = "append" if name == "extend" else "appendleft"
-        run_items(args[0], lambda v: call_method(target, one, (v,), {}), tuple, _nothing, (), None)
+        run_items(args[0], lambda v: call_method(target, one, (v,), {}), tuple, nothing, (), None)
         return True
     if name not in ("append", "appendleft"):
         return False
@@ -74,17 +74,10 @@ def bounded_method(here: Session, target: list, name: str, args: tuple) -> bool:
     try:
         call_method(target, name, args, {})
         over = call_value(len, (target,), {}) > most
-        if (known := static_truth(over)) is None:
-            branch(over, lambda: call_method(target, dropped, (), {}), _nothing, tuple, _nothing, ())
-        elif known:
-            call_method(target, dropped, (), {})
+        run_branch(over, lambda: call_method(target, dropped, (), {}), nothing, tuple, nothing, ())
     finally:
         here.bounds[id(target)] = most
     return True
-
-
-def _nothing(*state: Any) -> None:
-    """No state."""
 
 
 def list_method(here: Session, target: list, name: str, args: tuple) -> tuple[str, tuple]:

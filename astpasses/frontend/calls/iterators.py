@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..flow.branches import branch, negated, static_truth
+from ..flow.branches import negated, nothing, run_branch
 from ..flow.generators import Lazy, mapped
 from ..flow.lazy import lazily
 from ..rewrite.plain import Nested
@@ -61,11 +61,7 @@ class While(Lazy):
             else:
                 on[0] = bool_(tested(self.test(item)))
             wanted = negated(on[0]) if self.dropping else on[0]
-            known = static_truth(wanted)
-            if known is None:
-                branch(wanted, lambda: body(item), lambda: None, both, restore, (*names, "on"))
-            elif known:
-                body(item)
+            run_branch(wanted, lambda: body(item), nothing, both, restore, (*names, "on"))
 
         def ended() -> Any:
             over = negated(on[0])

@@ -144,6 +144,19 @@ def raised_here(here: Session, error: Exception) -> BranchRaised:
     return BranchRaised(error.with_traceback(None), span)
 
 
+def nothing(*state: Any) -> None:
+    """No state, and no statement."""
+
+
+def run_branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple) -> None:
+    """`if test: then() else: otherwise()`, where staging may know the test."""
+    known = static_truth(test)
+    if known is None:
+        branch(test, then, otherwise, get, set_, names)
+    else:
+        (then if known else otherwise)()
+
+
 def branch(
     test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple[str, ...]
 ) -> None:

@@ -29,7 +29,7 @@ from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.objects import is_one_of
 from ..values.staged_values import Maybe
-from .branches import branch, negated, static_truth
+from .branches import negated, nothing, run_branch, static_truth
 from .gathering import FEW, arrays_inside, as_argument, is_gathered, is_of_arrays, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
@@ -163,12 +163,7 @@ def run_clause(
         if clause.test is None:
             pass_on(item)
             return
-        test = tested(clause.test(item))
-        known = static_truth(test)
-        if known is None:
-            branch(test, lambda: pass_on(item), _nothing, get, set_, names)
-        elif known:
-            pass_on(item)
+        run_branch(tested(clause.test(item)), lambda: pass_on(item), nothing, get, set_, names)
 
     def pass_on(item: Any) -> None:
         value = clause.element(item)
@@ -194,7 +189,7 @@ def all_of(here: Session, lazy: Lazy) -> list:
         return here.born(list(lazy))
     printed = _prints(here)
     made = here.born([])
-    run_lazy(here, lazy, lambda item: call_method(made, "append", (item,), {}), tuple, _nothing, (), None)
+    run_lazy(here, lazy, lambda item: call_method(made, "append", (item,), {}), tuple, nothing, (), None)
     if _prints(here) != printed and is_loop(here, lazy):
         raise UnsupportedError(
             "an iterator that prints, and whose tests are only known when the program runs, is used in parts",
@@ -250,11 +245,7 @@ def first(here: Session, lazy: Lazy, default: tuple) -> Any:
     value = value.value if isinstance(value, Maybe) and isinstance(value.missing, Undefined) else value
     if default:
         return choose(found, lambda: value, lambda: default[0])
-    known = static_truth(found)
-    if known is None:
-        branch(found, _nothing, lambda: _end(here), tuple, _nothing, ())
-    elif not known:
-        _end(here)
+    run_branch(found, nothing, lambda: _end(here), tuple, nothing, ())
     return value
 
 
@@ -284,7 +275,3 @@ def decided(wanted: bool, test: Callable[[Any], Any], run: Callable) -> Any:
     stop = (lambda: held[0]) if wanted else (lambda: negated(held[0]))
     run(look, lambda: tuple(held), restore, ("found",), stop)
     return held[0]
-
-
-def _nothing(*state: Any) -> None:
-    """No state."""

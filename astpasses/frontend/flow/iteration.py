@@ -32,7 +32,7 @@ from ..staging.literals import known_value, load_item
 from ..staging.session import Session, session
 from ..staging.signals import ListRead, NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
-from .branches import branch, negated, static_truth, truth_atom
+from .branches import branch, negated, nothing, run_branch, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read, unflattened
 from .iterators import Ranged, around_loops, even_steps, has_loop, started, without_first
 from .joins import nonnegative
@@ -422,12 +422,7 @@ def _peel_while(here: Session, loop: Loop, body: Callable) -> bool:
     """`if test(): body(); while ...`: the first iteration apart from the rest."""
 
     def where_true(then: Callable[[], None]) -> None:
-        truth = loop.header()  # type: ignore[misc]
-        known = static_truth(truth)
-        if known is None:
-            branch(truth, then, lambda: None, loop.get, loop.set, loop.names)
-        elif known:
-            then()
+        run_branch(loop.header(), then, nothing, loop.get, loop.set, loop.names)  # type: ignore[misc]
 
     def rest() -> None:
         later = replace(loop, rest=loop.rest + 1, peels=False)

@@ -28,6 +28,7 @@ from ..staging.session import Session
 from ..staging.settling import settled
 from ..values.staged_values import Number, StagedArray
 from ..values.views import Pick
+from .branches import nothing
 from .gathering import all_known, make_plain, snapshot, unflattened
 from .iteration import run_for
 from .stacks import (
@@ -208,11 +209,7 @@ def extend(here: Session, owner: list, values: Any) -> None:
 
     if isinstance(values, list) and values is owner:
         raise refused(here, "extending a list by itself")
-    run_for(values, each, tuple, _nothing, (), None)
-
-
-def _nothing(*_: Any) -> None:
-    return None
+    run_for(values, each, tuple, nothing, (), None)
 
 
 METHODS: dict[str, Callable[..., Any]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..flow.branches import nothing
 from ..flow.generators import run_clause
 from ..rewrite.plain import Nested, PlainStager
 from .session import Session
@@ -32,9 +33,5 @@ def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, te
             here.decisions.must_roll(site, here.rolling)
             raise Restart() from None
     made = here.born([])
-    run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, _nothing, ())
+    run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, nothing, ())
     return made
-
-
-def _nothing(*state: Any) -> None:
-    """No state."""

@@ -21,7 +21,7 @@ from ..calls.call import call_method, call_value
 from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, percent
 from ..flow import attempts
-from ..flow.branches import branch, negated, static_truth, truth_atom
+from ..flow.branches import negated, run_branch, static_truth, truth_atom
 from ..flow.choices import over_raised, takes_choices
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.generators import mapped, run_items
@@ -426,12 +426,7 @@ class StagedStager(PlainStager):
         if current_session() is None:
             (then if test else otherwise)()
             return
-        test = tested(test)
-        known = static_truth(test)
-        if known is None:
-            branch(test, then, otherwise, get, set, names)
-        else:
-            (then if known else otherwise)()
+        run_branch(tested(test), then, otherwise, get, set, names)
 
     def while_(self, test: Callable, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
         if current_session() is None:
