@@ -152,8 +152,8 @@ class CFunction:
         shown = f"{short}[{', '.join(map(str, tree.dims))}]" if tree.dims else short
         self.parameters.append(Parameter("array", own, declaration, short, tree.dims, shown, written))
         self.places[id(tree)] = own if written else f"(void *){own}"
-        for symbol in self.entry.symbols:
-            if any(symbol in symbols(dim) for dim in tree.dims if not isinstance(dim, int)):
+        for dim in tree.dims:
+            for symbol in sorted(symbols(dim)) if not isinstance(dim, int) else ():
                 self._declare_size(symbol)
 
     def _declare_size(self, symbol: str) -> None:

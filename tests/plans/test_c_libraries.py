@@ -266,6 +266,14 @@ def test_the_example_and_the_header_as_c_and_as_cpp(place):
     assert {line.split()[-1] for line in symbols.stdout.splitlines()} == {line.split(":")[0] for line in said} | own
 
 
+def test_sizes_stand_in_the_order_of_the_dims_of_their_array(tmp_path):
+    text = "import metaphrase as mp\n\n\n@mp.export(\"{'w': f64[n, m], 'b': f64[m]}\")\ndef dense(p):\n"
+    (tmp_path / "layers.py").write_text(text + "    return p['w'].sum(1) + p['b'].sum()\n")
+    compile_module(module_of(tmp_path / "layers.py"), tmp_path / "out", levels=["x86-64"], to="c")
+    header = (tmp_path / "out" / "layers" / "layers.h").read_text()
+    assert "layers_dense(const double *p_w, int64_t n, int64_t m, const double *p_b, double *result," in header
+
+
 def test_what_is_printed_and_what_stays_free(place):
     """Under the sanitizers of addresses, leaks and undefined behaviour, from sources alone."""
     folder = place / "more"
