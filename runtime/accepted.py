@@ -7,6 +7,8 @@ that does not fit and for an array that may not be stored into, and a KeyError f
     _weigh = Signatures("weigh", ("x", "w"), {"f64[n], f64[n]": weigh_f64, "f32[n], f32[n]": weigh_f32})
     _weigh(x, 2.0)      # weigh was generated for ... and is called with (f64[3], float): w is float, not f64[n]
 
+    _half = Signatures("half", ("n",), {"int": half}, {"int": "(float, ...)"})     # of its results the first is a float
+
 A name in brackets is a size: any, but the same wherever it stands. `float`, `int` and `complex` are Python's numbers,
 `Size(n)` is the size itself, `Out(f64[n])` an array that is stored into, `Where(n >= 1)` what sizes must be.
 Packages have a copy of this file, which needs NumPy alone.
@@ -25,7 +27,7 @@ DTYPES = {f"{kind}{bits}": f"{_BITS[kind]}{bits}" for kind in "iu" for bits in (
 DTYPES |= {"f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
 DTYPES |= {"bool": "bool", "bf16": "bfloat16"}
 NAMES = {full: name for name, full in DTYPES.items()}
-PYTHONS: dict[str, Any] = {"float": float, "int": int, "complex": complex}
+PYTHONS: dict[str, Any] = {"float": float, "int": int, "complex": complex, "bool": bool}
 
 
 class Mismatch(TypeError):
@@ -110,8 +112,9 @@ def refusal(
 class Signatures:
     """What a public function of a package runs: the source whose types fit the call.
 
-    `packed`: for functions with `*args` or `**kwargs`, which are called with both as two arguments. `keywords`: the
-    names of what the source takes by keyword, at the end.
+    `results`: where Python's numbers are in what a source gives, by its types (`with_numbers`). `packed`: for functions
+    with `*args` or `**kwargs`, which are called with both as two arguments. `keywords`: the names of what the source
+    takes by keyword, at the end.
     """
 
     def __init__(
@@ -119,19 +122,21 @@ class Signatures:
         name: str,
         parameters: Sequence[str],
         sources: Mapping[str, Callable[..., Any]],
+        results: Mapping[str, str] | None = None,
         packed: bool = False,
         keywords: Sequence[str] = (),
     ):
         self.name, self.parameters, self.packed, self.keywords = name, parameters, packed, keywords
-        self.rows = [(Accepted(text), source) for text, source in sources.items()]
+        texts = results or {}
+        self.rows = [(Accepted(text), source, with_numbers(texts.get(text, "..."))) for text, source in sources.items()]
 
     def __call__(self, *call: Any) -> Any:
-        for accepted, source in self.rows:
+        for accepted, source, result in self.rows:
             try:
                 given, arrays = accepted.fitted(call, self.parameters)
             except Mismatch:
                 continue
-            return owned(self._run(source, given), arrays)
+            return result(owned(self._run(source, given), arrays))
         raise refusal(self.name, "generated", self.parameters, [row[0] for row in self.rows], call)
 
     def _run(self, source: Callable[..., Any], given: list[Any]) -> Any:
@@ -155,6 +160,29 @@ def owned(value: Any, arrays: Sequence[np.ndarray]) -> Any:
     return value
 
 
+def with_numbers(text: str) -> Callable[[Any], Any]:
+    """What makes a result's numbers Python's where a text names their types, and arrays where it says `array`; `...`
+    stays as it is.
+
+    >>> with_numbers("(int, ...)")((np.int64(2), np.float64(1.5)))
+    (2, np.float64(1.5))
+    """
+    return _giver(ast.parse(text, mode="eval").body)
+
+
+def _giver(node: ast.expr) -> Callable[[Any], Any]:
+    match node:
+        case ast.Name(id=name):
+            return np.asarray if name == "array" else PYTHONS[name]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            givers = [*map(_giver, parts)]
+            return lambda value: type(value)(give(item) for give, item in zip(givers, value, strict=True))
+        case ast.Dict(values=values):
+            givers = [*map(_giver, values)]
+            return lambda value: {key: give(item) for give, (key, item) in zip(givers, value.items(), strict=True)}
+    return lambda value: value
+
+
 # ---- types -------------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +202,8 @@ def _taker(node: ast.expr) -> Taker:
             return lambda value, sizes: value
         case ast.Name(id=name):
             dtype = np.dtype(DTYPES.get(name, name))
-            return lambda value, sizes: number(value, dtype, PYTHONS.get(name, dtype.type))
+            make = PYTHONS[name] if name in PYTHONS and name not in DTYPES else dtype.type
+            return lambda value, sizes: number(value, dtype, make)
         case ast.Subscript(value=ast.Name(id=name), slice=dims):
             parts = dims.elts if isinstance(dims, ast.Tuple) else [dims]
             return _array(ast.unparse(node), np.dtype(DTYPES[name]), [*map(_dim, parts)])
@@ -339,4 +368,4 @@ def described(value: Any) -> str:
     return repr(value) if isinstance(value, (str, bool, type(None))) else type(value).__name__
 
 
-__all__ = ["Accepted", "Mismatch", "Signatures", "described", "number", "owned", "refusal"]
+__all__ = ["Accepted", "Mismatch", "Signatures", "described", "number", "owned", "refusal", "with_numbers"]

@@ -40,6 +40,7 @@ from .own_exceptions import exceptions, exceptions_text
 LONG = 2000  # characters of an array that nobody reads
 _ARRAY = re.compile(r"^(\w+) = (np\.array\(.*\))$", re.MULTILINE)
 _CALLBACK = re.compile(r"^from metaphrase\.effects import called_back$", re.MULTILINE)
+Sources = dict[str, tuple[str, str]]  # of one function, by types: the source, and where it gives Python's numbers
 _SCIPY = re.compile(r"^\s*(import|from) scipy\b", re.MULTILINE)
 
 
@@ -47,7 +48,7 @@ def write(module: types.ModuleType, functions: dict[str, Any], folder: Path, pro
     """The package, without its types for editors."""
     made, texts = Made(), _Texts(set(functions))
     rows = [signature for public, function in functions.items() for signature in signatures(public, function)]
-    taken: dict[str, dict[str, str]] = {public: {} for public in functions}
+    taken: dict[str, Sources] = {public: {} for public in functions}
     for number, signature in enumerate(rows):
         progress(f"{signature.public}{signature.title}", number, len(rows))
         entry, text = _source(signature, functions[signature.public])
@@ -55,7 +56,8 @@ def write(module: types.ModuleType, functions: dict[str, Any], folder: Path, pro
         made.needs_scipy |= bool(_SCIPY.search(text))
         count = 2 if functions[signature.public].parameters is None else len(functions[signature.public].parameters)
         types_taken = signature_text(entry, count) + _conditions(entry)
-        taken[signature.public].setdefault(types_taken, texts.place(signature.public, text))
+        row = texts.place(signature.public, text), _numbers(entry.output, entry)
+        taken[signature.public].setdefault(types_taken, row)
     (folder / "source").mkdir()
     for name, text in texts.files.items():
         (folder / "source" / f"{name}.py").write_text(_with_arrays_beside(text, folder / "source" / f"{name}.npz"))
@@ -124,6 +126,25 @@ def _conditions(entry: abi.Entry) -> str:
     return f", Where({', '.join(parts)})" if parts else ""
 
 
+def _numbers(output: Any, entry: abi.Entry) -> str:
+    """Where a result has Python's numbers, as `accepted.with_numbers` reads it."""
+    if isinstance(output, abi.Result):
+        result = entry.results[output.index]
+        form = result.form if isinstance(result, abi.Fresh) and not result.dims else "scalar"
+        return {"python": type(np.dtype(result.dtype).type(0).item()).__name__, "array": "array"}.get(form, "...")
+    if isinstance(output, abi.Argument) and isinstance(output.tree, (abi.NumberLeaf, abi.SizeLeaf)):
+        return output.tree.kind.__name__ if isinstance(output.tree, abi.NumberLeaf) else "int"
+    if not isinstance(output, (abi.Sequence, abi.Dictionary)):
+        return "..."
+    parts = [_numbers(child, entry) for child in output.children]
+    if {*parts} <= {"..."}:
+        return "..."
+    if isinstance(output, abi.Dictionary):
+        return f"{{{', '.join(f'{key!r}: {part}' for key, part in zip(output.keys, parts))}}}"
+    inner = ", ".join(parts)
+    return f"[{inner}]" if output.kind is list else f"({inner},)" if len(parts) == 1 else f"({inner})"
+
+
 # ---- the package's own text --------------------------------------------------------------------------------------
 
 
@@ -135,7 +156,7 @@ def _source_text(files: dict[str, str]) -> str:
     return "\n".join([doc, "", line, "", names_text(files), ""])
 
 
-def _init_text(module: types.ModuleType, functions: dict[str, Any], taken: dict[str, dict[str, str]]) -> str:
+def _init_text(module: types.ModuleType, functions: dict[str, Any], taken: dict[str, Sources]) -> str:
     own = exceptions(module)
     rows = [head(module, "NumPy source, written"), *exceptions_text(own), ""]
     rows += ["# Below the exceptions, which the source looks for here."] if own else []
@@ -152,14 +173,18 @@ def _init_text(module: types.ModuleType, functions: dict[str, Any], taken: dict[
     return "\n".join(rows)
 
 
-def _table(name: str, public: str, function: Any, taken: dict[str, str]) -> list[str]:
-    """The types that a function is called with, and the source for each."""
+def _table(name: str, public: str, function: Any, taken: Sources) -> list[str]:
+    """The types that a function is called with, the source for each, and where it gives Python's numbers."""
     names = ("args", "kwargs") if function.parameters is None else tuple(function.parameters)
-    more = ", packed=True" if function.parameters is None else ""
+    numbers = [f"{literal(text)}: {literal(given)}" for text, (_, given) in taken.items() if given != "..."]
+    more = [f"results={{{', '.join(numbers)}}}"] if numbers else []
+    if function.parameters is None:
+        more.append("packed=True")
     if function.keyword_only:
-        more = f", keywords={_tuple(map(usable, names[-function.keyword_only :]))}"
-    pairs = [f"{literal(text)}: _source.{place}" for text, place in taken.items()]
-    line = f"{name} = _Signatures({literal(public)}, {_tuple(names)}, {{{', '.join(pairs)}}}{more})"
+        more.append(f"keywords={_tuple(map(usable, names[-function.keyword_only :]))}")
+    pairs = [f"{literal(text)}: _source.{place}" for text, (place, _) in taken.items()]
+    given = [literal(public), _tuple(names), f"{{{', '.join(pairs)}}}", *more]
+    line = f"{name} = _Signatures({', '.join(given)})"
     if len(line) <= 120:
         return [line]
     rows = [
@@ -169,7 +194,7 @@ def _table(name: str, public: str, function: Any, taken: dict[str, str]) -> list
         *(f"        {pair}," for pair in pairs),
         "    },",
     ]
-    return [f"{name} = _Signatures(", *rows, *([f"    {more[2:]},"] if more else []), ")"]
+    return [f"{name} = _Signatures(", *rows, *(f"    {one}," for one in more), ")"]
 
 
 def _tuple(names: Iterable[str]) -> str:

@@ -94,6 +94,19 @@ def test_results_are_of_the_types_that_metaphrase_gives(project, imported):
         assert [(type(a), a.dtype, a.shape) for a in got[0]] == [(type(a), a.dtype, a.shape) for a in want[0]]
 
 
+def test_pythons_numbers_are_results_where_native_code_gives_them(package_of, tmp_path):
+    made = package_of(
+        "@mp.export('float, int, f64[n, m]')\ndef f(a, k, x):\n"
+        "    return [a / k, (k, x.shape), {'r': x.sum(), 'b': a > 1.0}], np.array(x[0, 0]), complex(a, 1.0), a\n\n\n"
+        "@mp.export('int')\ndef grown(n):\n    out = []\n    while n > 0:\n        out.append(n)\n        n = n // 2\n"
+        "    return out, (len(out),)"
+    )
+    own = module_of(tmp_path / "made.py")
+    for call in (lambda m: m.f(1.5, 3, np.ones((2, 3))), lambda m: m.grown(9)):
+        got, want = mp.tree_util.tree_flatten(call(made)), mp.tree_util.tree_flatten(call(own))
+        assert got[1] == want[1] and got[0] == want[0] and [*map(type, got[0])] == [*map(type, want[0])]
+
+
 def test_the_files_are_what_source_prints(project):
     own, names = (
         module_of(project / "orbits.py"),
