@@ -326,18 +326,21 @@ def _same(wanted: Any) -> Taker:
 
 
 def number(value: Any, dtype: np.dtype, make: Callable[[Any], Any]) -> Any:
-    """A number of the type that `make` makes. Mismatch where it would be another number.
+    """A number of the type that `make` makes. Mismatch where it would be another number; True and False are none.
 
     >>> number(2, np.dtype("float64"), np.float64)
     np.float64(2.0)
     """
-    if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
+    is_truth = isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_
+    if is_truth and dtype != np.bool_:
+        pass  # an index, a sign or a product means another thing by it
+    elif isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
         if np.can_cast(value.dtype, dtype, "safe"):
             return make(value.item() if make in (int, float, bool, complex) else value)
     elif isinstance(value, (bool, int, float, complex)) and np.result_type(value, dtype) == dtype:
         try:
             with np.errstate(over="raise"):
-                made = make(value)
+                made = make(dtype.type(value))
         except (OverflowError, FloatingPointError):
             made = None
         if made is not None and (not isinstance(value, int) or int(made.real) == value):

@@ -33,6 +33,11 @@ def store(x, k):
 @mp.export("{'a': f64[n], 'b': f64}")
 def scaled(p):
     return p["a"] * p["b"]
+
+
+@mp.export("bool, int, f32, c128")
+def numbers(b, i, x, z):
+    return b, i, x, z
 """
 ONES = np.ones(3)
 FROZEN = np.ones(3)
@@ -69,11 +74,37 @@ def package(request, tmp_path_factory):
         ("store", (ONES.copy(), 7), IndexError, "index 7 is out of bounds for axis 0 with size 3"),
         ("scaled", ({"a": ONES},), KeyError, r"p is \{'a': f64\[3\]\}, not \{'a': f64\[n\], 'b': f64\}"),
         ("scaled", ({"a": ONES, "b": 2.0, "c": 1},), TypeError, "p is "),
+        ("store", (ONES.copy(), True), TypeError, "k is True, not i64"),
+        ("store", (ONES.copy(), np.True_), TypeError, "k is bool, not i64"),
+        ("store", (ONES.copy(), np.array(False)), TypeError, r"k is bool, not i64"),
+        ("store", (ONES.copy(), 1.0), TypeError, "k is 1.0, not i64"),
+        ("store", (ONES.copy(), 2**63), TypeError, "k is 9223372036854775808, not i64"),
+        ("scaled", ({"a": ONES, "b": True},), TypeError, r"p\['b'\] is True, not f64"),
+        ("scaled", ({"a": ONES, "b": 1j},), TypeError, r"p\['b'\] is 1j, not f64"),
+        ("numbers", (1, 1, 1.0, 1j), TypeError, "b is 1, not bool"),
+        ("numbers", (True, True, 1.0, 1j), TypeError, "i is True, not int"),
+        ("numbers", (True, 2**63, 1.0, 1j), TypeError, "i is 9223372036854775808, not int"),
+        ("numbers", (True, 1.0, 1.0, 1j), TypeError, "i is 1.0, not int"),
+        ("numbers", (True, 1, np.float64(1.0), 1j), TypeError, "x is f64, not f32"),
+        ("numbers", (True, 1, False, 1j), TypeError, "x is False, not f32"),
+        ("numbers", (True, 1, 1.0, True), TypeError, "z is True, not c128"),
     ],
 )
 def test_the_same_error(package, function, call, error, message):
     with pytest.raises(error, match=message):
         getattr(package, function)(*call)
+
+
+@pytest.mark.turns(3)
+def test_numbers_that_fit(package):
+    want = (np.True_, 2, np.float32(1.0), np.complex128(1.0))
+    for call in (
+        (True, 2, 1.0, 1.0),
+        (np.True_, np.int64(2), 1, 1),
+        (np.array(True), np.uint8(2), np.float16(1), 1j**4),
+    ):
+        got = package.numbers(*call)
+        assert got == want and [*map(type, got)] == [*map(type, want)]
 
 
 def test_calls_that_fit(package):
