@@ -10,12 +10,14 @@ Example:
 
 from __future__ import annotations
 
+import itertools
 import platform
 import re
 import shutil
 import subprocess
 import types
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ from .exported import Made, Progress, Signature, signatures
 SUFFIXES = {"x86-64-v3": "_v3"}  # of kernels; others have none
 OWN_HEADERS = ("metaphrase.h", "library.h", "library_threads.h", "pool.h")
 SET_THREADS = "set_num_threads"  # behind the library's name: its one function that is nobody's
-_TOKEN = re.compile(r"\w+")
+_TOKEN = re.compile(r"\w+|-(?=\d)")
 
 
 def write(
@@ -58,7 +60,8 @@ def write(
             raise refused(own, signature.jitted.span, "a C library has a function of that name")
     for number, signature in enumerate(rows):
         progress(f"{signature.public}{signature.title}", number, steps)
-        one = _function(signature, functions[signature.public], name, names[number])
+        kernel = _kernel_name(name, signature, names)
+        one = _function(signature, functions[signature.public], names[number], kernel)
         for part in one.parts:
             text = _kernel(part, signature.public)
             blas.update(used for used in BLAS_ROUTINES if re.search(rf"\b(MP|mp)_{used}\b", text))
@@ -78,24 +81,51 @@ def write(
 
 
 def _names(library: str, rows: Sequence[Signature]) -> list[str]:
-    """What C calls each signature: several of one function are told apart by the parts of their types that differ."""
-    names = []
-    for one in rows:
-        words = [_TOKEN.findall(other.title) for other in rows if other.public == one.public]
-        own = _TOKEN.findall(one.title)
-        if len({*map(len, words)}) == 1:
-            differ = [len({*at}) > 1 for at in zip(*words)]
-            words = [[w for w, d in zip(row, differ) if d] for row in words]
-            own = [w for w, d in zip(own, differ) if d]
-        short = ["_".join(dict.fromkeys(row)) for row in words]
-        chosen = "_".join(dict.fromkeys(own)) if len({*short}) == len(short) else "_".join(_TOKEN.findall(one.title))
-        names.append("_".join(filter(None, [library, one.public, chosen if len(words) > 1 else ""])))
+    """What C calls each signature: several of one function are told apart by the parts of their types that differ, and
+    by a number where these give no name of their own."""
+    names = ["_".join(filter(None, [library, one.public, _told_apart(one, rows)])) for one in rows]
+    counts = Counter(one.public for one in rows)
+    taken = {name for name, one in zip(names, rows) if counts[one.public] == 1}
+    for k, one in enumerate(rows):
+        if counts[one.public] > 1:
+            names[k] = next(name for name in _numbered(names[k]) if name not in taken)
+            taken.add(names[k])
     return names
 
 
-def _function(signature: Signature, public: Any, library: str, name: str) -> CFunction:
+def _told_apart(one: Signature, rows: Sequence[Signature]) -> str:
+    """The parts of a signature that others of its function do not have, as words."""
+    words = [_words(other.title) for other in rows if other.public == one.public]
+    own = _words(one.title)
+    if len(words) == 1:
+        return ""
+    if len({*map(len, words)}) == 1:
+        differ = [len({*at}) > 1 for at in zip(*words)]
+        words = [[w for w, d in zip(row, differ) if d] for row in words]
+        own = [w for w, d in zip(own, differ) if d]
+    short = ["_".join(dict.fromkeys(row)) for row in words]
+    return "_".join(dict.fromkeys(own if len({*short}) == len(short) else _words(one.title)))
+
+
+def _words(title: str) -> list[str]:
+    return ["minus" if word == "-" else word for word in _TOKEN.findall(title)]
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{k}" for k in itertools.count(2))
+
+
+def _kernel_name(library: str, signature: Signature, names: Sequence[str]) -> str:
+    """What the kernel of a signature is called, and what begins so: no function of `names`."""
+    name = f"{library}_{signature.public}_{signature.number}"
+    while any(f"{other}_".startswith(f"{name}_") for other in names):
+        name += "_"
+    return name
+
+
+def _function(signature: Signature, public: Any, name: str, kernel: str) -> CFunction:
     """What C calls a signature by. Sizes that most calls have are served by a function of its own, where that pays."""
-    kernel = f"{library}_{signature.public}_{signature.number}"
 
     def of(compiled: Compiled, name: str, kernel: str, hidden: bool = False) -> CFunction:
         return CFunction(

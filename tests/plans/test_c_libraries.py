@@ -6,6 +6,7 @@ In: modules that export. Out: what ctypes, and programs of C that include the he
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -272,6 +273,42 @@ def test_sizes_stand_in_the_order_of_the_dims_of_their_array(tmp_path):
     compile_module(module_of(tmp_path / "layers.py"), tmp_path / "out", levels=["x86-64"], to="c")
     header = (tmp_path / "out" / "layers" / "layers.h").read_text()
     assert "layers_dense(const double *p_w, int64_t n, int64_t m, const double *p_b, double *result," in header
+
+
+def test_each_signature_has_a_name_of_its_own(tmp_path):
+    text = """
+import metaphrase as mp
+
+
+@mp.export("f64, 0", "f64, 1", "f64, -1", "f64, 'a b'", "f64, 'a_b'")
+def f(x, k):
+    return x + (k if isinstance(k, int) else len(k))
+
+
+@mp.export("f64", "f32")
+def g(x):
+    return 2 * x
+
+
+@mp.export("f64")
+def g_f64(x):
+    return 3 * x
+
+
+@mp.export("f64, 0", "f64, 1")
+def h(x, k):
+    return x + k
+"""
+    (tmp_path / "named.py").write_text(text)
+    compile_module(module_of(tmp_path / "named.py"), tmp_path / "out", levels=["x86-64"], to="c")
+    header = (tmp_path / "out" / "named" / "named.h").read_text()
+    names = re.findall(r"^int named_(\w+)\(", header, re.MULTILINE)[1:]
+    assert len({*names}) == len(names) == 10 and {"h_0", "h_1", "g_f32", "g_f64"} < {*names}
+    library = ctypes.CDLL(str(tmp_path / "out" / "named" / "libnamed.so"))
+    for name, given, want in (("h_0", (I(0),), 1.0), ("h_1", (I(1),), 2.0), ("g_f64", (), 3.0)):
+        result = D()
+        assert not getattr(library, f"named_{name}")(D(1.0), *given, ctypes.byref(result), None)
+        assert result.value == want, name
 
 
 def test_what_is_printed_and_what_stays_free(place):
