@@ -9,7 +9,8 @@ that does not fit and for an array that may not be stored into, and a KeyError f
 
     _half = Signatures("half", ("n",), {"int": half}, {"int": "(float, ...)"})     # of its results the first is a float
 
-A name in brackets is a size: any, but the same wherever it stands. `float`, `int` and `complex` are Python's numbers,
+A name in brackets is a size: any, but the same wherever it stands; where it never stands alone, as in `f64[2*n]`, it
+follows from what it stands in. `float`, `int` and `complex` are Python's numbers,
 `Size(n)` is the size itself, `Out(f64[n])` an array that is stored into, `Where(n >= 1)` what sizes must be.
 Packages have a copy of this file, which needs NumPy alone.
 """
@@ -74,6 +75,7 @@ class Accepted:
         sizes, made = _Sizes(), []
         for taker, value, name in zip(self.takers, call, names, strict=True):
             made.append(_inside(taker, value, sizes, name))
+        _solve(sizes)
         for code, size, problem in sizes.later:
             if _evaluated(code, sizes) != size:
                 raise problem
@@ -225,7 +227,7 @@ def _code(node: ast.expr) -> Any:
     return compile(ast.Expression(node), "<size>", "eval")
 
 
-def _evaluated(code: Any, sizes: _Sizes) -> Any:
+def _evaluated(code: Any, sizes: dict) -> Any:
     return eval(code, {"__builtins__": {"max": max, "min": min}}, sizes)
 
 
@@ -237,6 +239,22 @@ def _dim(node: ast.expr) -> Any:
         case ast.Name(id=name):
             return name
     return _code(node)
+
+
+def _solve(sizes: _Sizes) -> None:
+    """The names that no size is alone: each from the first size that is a multiple of it, and a rest."""
+    while True:
+        for code, size, problem in sizes.later:
+            unknown = {*code.co_names} - {*sizes, "max", "min"}
+            if len(unknown) == 1:
+                (name,) = unknown
+                rest, step = (_evaluated(code, sizes | {name: at}) for at in (0, 1))
+                sizes[name] = (size - rest) // (step - rest)
+                if sizes[name] < 0:
+                    raise problem
+                break
+        else:
+            return
 
 
 def _fits(dim: Any, size: int, sizes: _Sizes, problem: Callable[[], Mismatch]) -> bool:

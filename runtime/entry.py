@@ -13,14 +13,16 @@ is built. The description's own objects say who is who: `parameters`, `writes`, 
 leaves by identity.
 
 Dims are ints or `core.dims.Dim`. The first bare symbol that occurs in matching order (roots in order,
-containers in order of their children) binds it; every later occurrence is compared.
+containers in order of their children) binds it; every later occurrence is compared. A symbol that never stands alone
+is what the first dim that is linear in it says: 3 where an array of `2*n` has six rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..core.dims import solutions
 from ..late import dataclass
 
 Number = type[float] | type[int] | type[bool] | type[complex]
@@ -385,6 +387,24 @@ def size_program(dim: Any, index: Mapping[str, int]) -> list[int]:
     if _depth(program) > STACK_DEPTH:
         raise ValueError(f"the size {dim} is too deep an expression")
     return program
+
+
+def solved_sizes(
+    names: Iterable[str], hidden: list[tuple[int, Any]], index: Mapping[str, int]
+) -> list[tuple[str, list[int]]]:
+    """The symbols that no dim is alone, each with its program. `hidden`: the numbers of dims that are expressions, and
+    these.
+
+    >>> from metaphrase.core.dims import Sym
+    >>> solved_sizes(["n"], [(1, 2 * Sym("n") + 1)], {"n": 0})
+    [('n', [1, 1, 0, -1, 2, 0, 0, 2, 4, 0])]
+    """
+    found = []
+    for name, k, coefficient, rest in solutions(names, [dim for _, dim in hidden]):
+        program = [SIZE, hidden[k][0]]
+        _append(-rest, index, program)
+        found.append((name, [*program, ADD, 0, CONSTANT, coefficient, FLOORDIV, 0]))
+    return found
 
 
 def _append(dim: Any, index: Mapping[str, int], program: list[int]) -> None:

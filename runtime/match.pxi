@@ -392,6 +392,13 @@ cdef int64_t evaluate(Program* program, int64_t* sizes) noexcept:
     return stack[0]
 
 
+cdef bint solves(SolvePlan* solve, int64_t* sizes) noexcept:
+    """A size, from others that are known; that these follow from it is compared later."""
+    cdef int64_t value = evaluate(&solve.value, sizes)
+    sizes[solve.symbol] = value
+    return value >= solve.minimum
+
+
 cdef bint compares(ComparePlan* compare, int64_t* sizes) noexcept:
     cdef int64_t left = evaluate(&compare.left, sizes), right = evaluate(&compare.right, sizes)
     if compare.operator == 0:

@@ -85,6 +85,9 @@ cdef int match_call(Plan* plan, PyObject** args, Frame* frame) except -1:
                 return 0
         if not match_node(&plan.root[index].node, found, frame):
             return 0
+    for index in range(plan.solves):
+        if not solves(&plan.solve[index], frame.sizes):
+            return 0
     for index in range(plan.compares):
         if not compares(&plan.compare[index], frame.sizes):
             return 0

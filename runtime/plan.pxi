@@ -80,6 +80,11 @@ cdef struct ComparePlan:
     Program left
     Program right
 
+cdef struct SolvePlan:                       # a symbol that no dim is alone
+    int64_t symbol
+    int64_t minimum
+    Program value
+
 cdef struct ResultPlan:
     int form
     int rank
@@ -104,10 +109,11 @@ cdef struct StorePlan:
 cdef struct Plan:
     mp_entry address
     Py_ssize_t arity                         # positional parameters
-    Py_ssize_t roots, guards, compares, results, writes, stores, parameters, symbols, sames
+    Py_ssize_t roots, guards, solves, compares, results, writes, stores, parameters, symbols, sames
     Py_ssize_t nodes, slots, held, sizes     # sizes of a frame's arrays
     RootPlan* root
     GuardPlan* guard
+    SolvePlan* solve
     ComparePlan* compare
     ResultPlan* result
     WritePlan* write
@@ -207,10 +213,27 @@ cdef class Compiler:
         for index in range(plan.roots):
             self.source(entry.roots[index].source, &plan.root[index].source)
             self.compile_node(entry.roots[index].tree, &plan.root[index].node, False)
-        missing = [name for name in entry.symbols if name not in self.bound]
-        if missing:
-            raise ValueError(f"no argument of {entry.name} has the size {', '.join(missing)}")
+        self.compile_solutions([name for name in entry.symbols if name not in self.bound])
         return 0
+
+    cdef int compile_solutions(self, list names) except -1:
+        cdef Py_ssize_t index
+        found = descriptions.solved_sizes(names, self.hidden, self.symbols)
+        missing = [name for name in names if name not in dict(found)]
+        if missing:
+            raise ValueError(f"no argument of {self.entry.name} has the size {', '.join(missing)}")
+        self.plan.solves = len(found)
+        self.plan.solve = <SolvePlan*>self.memory.take(self.plan.solves * sizeof(SolvePlan))
+        for index, (name, code) in enumerate(found):
+            self.plan.solve[index].symbol = self.symbols[name]
+            self.plan.solve[index].minimum = self.least(name)
+            self.code(code, &self.plan.solve[index].value)
+        return 0
+
+    cdef int64_t least(self, str name) except -1:
+        """The least value that a symbol may have."""
+        minimum = self.entry.minimum
+        return 2 if minimum is None else minimum.get(name, 2)
 
     cdef int compile_guards(self, object entry) except -1:
         cdef Py_ssize_t index
@@ -345,8 +368,7 @@ cdef class Compiler:
                 raise ValueError(f"the size {dim.name} is not among the symbols of {self.entry.name}")
             plan.value = self.symbols[dim.name]
             plan.kind = DIM_CHECK if dim.name in self.bound else DIM_BIND
-            minimum = self.entry.minimum
-            plan.minimum = 2 if minimum is None else minimum.get(dim.name, 2)
+            plan.minimum = self.least(dim.name)
             self.bound.add(dim.name)
         else:
             # A hidden symbol after the entry's own: bound here, compared when all symbols are bound.

@@ -13,13 +13,14 @@ In: a core Function. Out: the text of a module whose last function computes the 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from metaphrase.core.dims import Dim
+from metaphrase.core.dims import Dim, solutions, symbols, symbols_of
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
 from metaphrase.late import dataclass
@@ -245,6 +246,7 @@ def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[s
     rows = []
     words = set(re.findall(r"\w+", "\n".join(emitter.lines)))
     left = {s: text for s, text in emitter.size_names.items() if text in words}
+    solved = _solved_sizes(emitter, function, params, left)
     for param, text in zip(function.params, params):
         dims = param.type.dims
         found = [d.name if isinstance(d, Dim) and d.is_sym else None for d in dims]
@@ -263,10 +265,32 @@ def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[s
         value = param.type.value
         if isinstance(value, Dim) and value.is_sym and value.name in left:
             rows.append(f"    {left.pop(value.name)} = int({text})")
+    rows += [f"    {left.pop(name)} = {text}" for name, text in solved]
     assert not left, f"sizes {sorted(left)} are not bare dims of a parameter"
     scalars = [(p, t) for p, t in zip(function.params, params) if t in emitter.to_numpy and not p.type.dims]
     rows += [f"    {t} = {dtype_text(p.type.dtype)}({t})" for p, t in scalars]
     return rows
+
+
+def _solved_sizes(
+    emitter: Emitter, function: Function, params: list[str], left: dict[str, str]
+) -> list[tuple[str, str]]:
+    """Of the sizes that are `left` those that no dim is alone, and their texts; what these read is left as well."""
+    places = [
+        (dim, f"{text}.shape[{axis}]" if axis else f"len({text})")
+        for param, text in zip(function.params, params)
+        for axis, dim in enumerate(param.type.dims)
+    ]
+    dims = [dim for dim, _ in places]
+    alone = {d.name for d in (*dims, *(p.type.value for p in function.params)) if isinstance(d, Dim) and d.is_sym}
+    found: list[tuple[str, str]] = []
+    for symbol, k, coefficient, rest in reversed(solutions(symbols_of(dims) - alone, dims)):
+        if symbol in left:
+            text = f"({places[k][1]} - ({emitter.dim(rest)}))" if rest != 0 else places[k][1]
+            text = text if coefficient == 1 else f"{text} // {coefficient}"
+            found.insert(0, (symbol, ast.unparse(ast.parse(text, mode="eval"))))
+            left.update({s: emitter.size(s) for s in symbols(rest)})
+    return found
 
 
 def _module(

@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import core, runtime
 from .._version import VERSION
+from ..api.arguments import refuse_unknown_sizes
 from ..api.compile import Compiled
 from ..api.plans.modules import written_defaults
 from ..api.text import documentation
@@ -56,6 +57,7 @@ def write(
             progress(what, int((done + k) * len(levels)), len(rows) * len(levels))
 
         told(levels[0], 0)
+        refuse_unknown_sizes(signature.public, signature.call.dims, signature.jitted.span)
         programs = signature.native()
         for k, compiled in enumerate(programs):
             stem = f"{signature.public}.{next(stems[signature.public])}"

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api.arguments import Spec
+from ..api.arguments import Spec, refuse_unknown_sizes
 from ..api.compile import Compiled
 from ..api.entry import size_names
 from ..api.plans.modules import refused, written_defaults
@@ -95,6 +95,7 @@ def _source(signature: Signature, function: Any) -> tuple[abi.Entry, str]:
         nowhere = Library(name, 0, Path(), text, False, "numpy")
         return Compiled(program, program.function, nowhere, (), names, list(specs), name, False, {}, least)
 
+    refuse_unknown_sizes(signature.public, signature.call.dims, signature.jitted.span)
     compiled = signature.program(text_of)
     if _CALLBACK.search(compiled.library.text):
         why = "a package would have to name a Python function that is called back"

@@ -18,12 +18,12 @@ import numpy as np
 from .. import tree_util
 from ..astpasses.frontend import Number, StagedArray
 from ..core.array_classes import is_foreign, is_on_device, plain_array, refuse_foreign
-from ..core.dims import DimLike, Sym
+from ..core.dims import Dim, DimLike, Sym, solutions, symbols, symbols_of
 from ..core.types import NAMES, Array
 from ..interpreter import signature_of
 from ..late import dataclass, field
 from ..runtime.devices import Device
-from ..source import caller_span
+from ..source import SourceError, Span, caller_span
 from .placement import is_exchanged, on_host, place_of, taken
 from .statics import distinctions, static_key
 from .types import ShapeDtypeStruct
@@ -229,3 +229,17 @@ def generalise(known: Sequence[Dims], now: Sequence[tuple[int, ...]]) -> tuple[D
                 dims.append(symbols.setdefault((old, size), Sym(size_name(len(symbols)))))
         out.append(tuple(dims))
     return tuple(out)
+
+
+def refuse_unknown_sizes(name: str, dims: Iterable[Dims], span: Span | None) -> None:
+    """Raises SourceError where calls with arrays of these dims don't tell a size."""
+    given = [dim for each in dims for dim in each]
+    left = symbols_of(given) - {dim.name for dim in given if isinstance(dim, Dim) and dim.is_sym}
+    for size in sorted(left - {solved for solved, *_ in solutions(left, given)}):
+        held = " and ".join(dict.fromkeys(str(dim) for dim in given if size in symbols(dim)))
+        raise SourceError(
+            f"{name} can't be compiled: the arrays of a call don't tell the size {size}, which is in {held}",
+            span,
+            code="size",
+            remedy=f"let an array have the size {size}, or one like 2*{size} + 1; or call {held} by one name",
+        )

@@ -30,7 +30,7 @@ from ..runtime.plans import callbacks_of, raiser, site_table
 from ..source import SourceError, UnsupportedError
 from ..tree_util import PyTreeDef
 from . import memory as memory
-from .arguments import Call, Spec, take_apart
+from .arguments import Call, Spec, refuse_unknown_sizes, take_apart
 from .captures import capture_roots, entry_guards, entry_source, rooms_of
 from .entry import call_roots, leaf_of, output_of, result_of, size_names, slot_output, static_leaf, work_of
 from .execute import finish
@@ -275,6 +275,7 @@ class Lowered(Generic[R]):
                 code="device",
                 remedy="call the jitted function: its programs for a GPU are kept, one for each kind of call",
             )
+        refuse_unknown_sizes(self.jit.__name__, self.call.dims, caller_span())
         return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))
 
 

@@ -32,9 +32,9 @@ from ..astpasses.frontend import (
 from ..core.dims import symbols
 from ..interpreter import signature_of
 from ..pipeline import BY_NAME, cuda, cython, finished, loops, run
-from ..source import SourceError
+from ..source import SourceError, caller_span
 from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_flatten_with_path, tree_structure
-from .arguments import take_apart, takes_any_keywords
+from .arguments import refuse_unknown_sizes, take_apart, takes_any_keywords
 from .captures import read_capture
 from .program import Fixed, Program, Same, Slot
 from .source import Argument, Store, Text, path_text, python_source
@@ -65,6 +65,7 @@ def source_text(
     if stage == "transformed":
         return str(function)
     if stage == "numpy":
+        refuse_unknown_sizes(program.function.name, (p.type.dims for p in function.params), caller_span())
         return sizes + numpy_module(fun, program.with_function(function))
     if stage == "cuda":
         return cuda(function, program.new_values).text

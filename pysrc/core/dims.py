@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class Atom:
@@ -328,6 +328,44 @@ def divides(dim: DimLike | None) -> bool:
 def symbols_of(dims: Iterable[DimLike]) -> frozenset[str]:
     """The names of the symbols in several dims."""
     return frozenset().union(*map(symbols, dims))
+
+
+def linear(dim: DimLike, name: str) -> tuple[int, DimLike] | None:
+    """(coefficient, rest) of a dim that is a multiple of a symbol and a rest without it; None for any other.
+
+    >>> n, m = Sym("n"), Sym("m")
+    >>> linear(2 * n + m, "n"), linear(n * m, "n"), linear(n + n // 2, "n")
+    ((2, m), None, None)
+    """
+    coefficient, rest = 0, dict[Monomial, int]()
+    for monomial, factor in terms_of(dim):
+        if len(monomial) == 1 and monomial[0][0].name == name and monomial[0][1] == 1:
+            coefficient = factor
+        else:
+            rest[monomial] = factor
+    others = _make(rest)
+    return (coefficient, others) if coefficient and name not in symbols(others) else None
+
+
+def solutions(names: Iterable[str], dims: Sequence[DimLike]) -> list[tuple[str, int, int, DimLike]]:
+    """How symbols follow from dims whose values are known: (name, k, coefficient, rest), where the symbol is
+    (the k-th value - rest) // coefficient. A rest has symbols that are not among `names`, or stand before.
+
+    >>> n, m = Sym("n"), Sym("m")
+    >>> solutions(["n", "m"], [n + m, 2 * n])
+    [('n', 1, 2, 0), ('m', 0, 1, n)]
+    """
+    left, found = set(names), list[tuple[str, int, int, DimLike]]()
+    while True:
+        for k, dim in enumerate(dims):
+            unknown = symbols(dim) & left
+            parts = linear(dim, min(unknown)) if len(unknown) == 1 else None
+            if parts is not None:
+                found.append((min(unknown), k, *parts))
+                left -= unknown
+                break
+        else:
+            return found
 
 
 def product(dims: Iterable[DimLike]) -> DimLike:

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 from plans.project import module_of
 
+import metaphrase as mp
 from metaphrase.aot import compile_module
 from metaphrase.runtime.module import levels_here
+from metaphrase.source import SourceError
 
 pytestmark = pytest.mark.turns(3)
 
@@ -130,3 +132,75 @@ def test_c_hands_usual_sizes_on(compiled):
     )
     header = (place / "c/sweeps/sweeps.h").read_text()
     assert "usual" not in header and "sweeps_bends_f32" in header
+
+
+SOLVED = """
+import metaphrase as mp
+
+
+@mp.export("f64[2*n], f64[n+1]")
+def halves(x, y):
+    return x.sum() + len(y)
+
+
+@mp.export("f64[n+1, 2*m], f64[n+m]")
+def chained(x, y):
+    return x.sum() + 10 * x.shape[1] + y.size
+
+
+@mp.export("f64[n+m, n]")
+def difference(x):
+    return x[x.shape[1] :].sum()
+"""
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
+def test_sizes_follow_from_expressions_of_them(to, tmp_path, monkeypatch):
+    (tmp_path / f"solved_{to}.py").write_text(SOLVED)
+    compile_module(module_of(tmp_path / f"solved_{to}.py"), tmp_path / "out", to=to)
+    monkeypatch.syspath_prepend(str(tmp_path / "out"))
+    made, own = __import__(f"solved_{to}"), module_of(tmp_path / f"solved_{to}.py")
+    calls = {
+        "halves": [((4,), (3,)), ((2,), (2,)), ((0,), (1,))],
+        "chained": [((3, 4), (4,)), ((1, 0), (0,)), ((1, 2), (1,))],
+        "difference": [((5, 2),), ((2, 2),), ((1, 0),)],
+    }
+    for name, each in calls.items():
+        for shapes in each:
+            given = [np.ones(shape) for shape in shapes]
+            assert getattr(made, name)(*given) == getattr(own, name)(*given), (name, shapes)
+    for name, shapes, message in (
+        ("halves", ((5,), (3,)), r"x is f64\[5\], not f64\[2 \* n\]"),
+        ("halves", ((4,), (4,)), r"y is f64\[4\], not f64\[n \+ 1\]"),
+        ("halves", ((0,), (0,)), r"y is f64\[0\], not f64\[n \+ 1\]"),
+        ("chained", ((3, 5), (4,)), r"x is f64\[3, 5\], not f64\[n \+ 1, 2 \* m\]"),
+        ("difference", ((1, 2),), r"x is f64\[1, 2\], not f64\[m \+ n, n\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            getattr(made, name)(*map(np.ones, shapes))
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
+def test_sizes_that_no_call_tells_are_refused(to, tmp_path):
+    (tmp_path / "untold.py").write_text(
+        "import metaphrase as mp\n\n\n@mp.export('f64[n*m], f64[n]')\ndef f(x, y):\n    return x.sum() + y.sum()\n"
+    )
+    with pytest.raises(
+        SourceError, match=r"f can't be compiled: .* don't tell the size m, which is in m\*n"
+    ) as refused:
+        compile_module(module_of(tmp_path / "untold.py"), tmp_path / "out", to=to)
+    assert refused.value.span.line == 4 and "let an array have the size m" in str(refused.value)
+
+
+def test_lowered_functions_and_source_solve_sizes_too():
+    def f(x, y):
+        return x.sum() + len(y)
+
+    compiled = mp.jit(f).lower("f64[2*n], f64[n+1]").compile()
+    assert compiled(np.ones(6), np.ones(4)) == 10.0
+    with pytest.raises(SourceError, match="was compiled for"):
+        compiled(np.ones(7), np.ones(4))
+    assert "n = len(x) // 2" in mp.source(f, "f64[2*n], f64[n+1]")
+    for told in (lambda: mp.jit(f).lower("f64[n*m], f64[n]").compile(), lambda: mp.source(f, "f64[n*m], f64[n]")):
+        with pytest.raises(SourceError, match="don't tell the size m"):
+            told()
