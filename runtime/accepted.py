@@ -18,6 +18,7 @@ Packages have a copy of this file, which needs NumPy alone.
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -203,12 +204,12 @@ def _taker(node: ast.expr) -> Taker:
         case ast.Name(id="Any"):
             return lambda value, sizes: value
         case ast.Name(id=name):
-            dtype = np.dtype(DTYPES.get(name, name))
+            dtype = _dtype(name)
             make = PYTHONS[name] if name in PYTHONS and name not in DTYPES else dtype.type
             return lambda value, sizes: number(value, dtype, make)
         case ast.Subscript(value=ast.Name(id=name), slice=dims):
             parts = dims.elts if isinstance(dims, ast.Tuple) else [dims]
-            return _array(ast.unparse(node), np.dtype(DTYPES[name]), [*map(_dim, parts)])
+            return _array(ast.unparse(node), _dtype(name), [*map(_dim, parts)])
         case ast.Call(func=ast.Name(id="Out"), args=[inner]):
             return _stored(_taker(inner))
         case ast.Call(func=ast.Name(id="Size"), args=[dim]):
@@ -221,6 +222,16 @@ def _taker(node: ast.expr) -> Taker:
             names = [ast.literal_eval(key) for key in keys if key is not None]
             return _dictionary(ast.unparse(node), dict(zip(names, map(_taker, values))))
     return _same(ast.literal_eval(node))
+
+
+def _dtype(name: str) -> np.dtype:
+    """The dtype of a short name, or of a Python number. NumPy knows bfloat16 where ml_dtypes is imported."""
+    if name == "bf16":
+        try:
+            importlib.import_module("ml_dtypes")
+        except ImportError as error:
+            raise ImportError(f"bf16 is a type of ml_dtypes, which can't be imported: {error}") from None
+    return np.dtype(DTYPES.get(name, name))
 
 
 def _code(node: ast.expr) -> Any:

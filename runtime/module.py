@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.types import NAMES
+from ..core.types import NAMES, SHORT
 from ..locks import lock
 from . import dispatch, threads  # noqa: F401 - threads says how many there are
 from . import entry as abi
@@ -94,12 +94,12 @@ class Module:
                 return ctypes.CDLL(str(path))
         raise ImportError(f"{self.folder.name} was not compiled for this processor ({', '.join(self.levels)})")
 
-    def constant(self, number: int) -> np.ndarray:
-        """An array that a function read when it was compiled."""
+    def constant(self, number: int, dtype: str = "") -> np.ndarray:
+        """An array that a function read when it was compiled. `dtype`: one that NumPy's files do not know."""
         if self._constants is None:
             with np.load(self.folder / "constants.npz") as held:
                 self._constants = {int(name): held[name] for name in held.files}
-        return self._constants[number]
+        return self._constants[number].view(SHORT[dtype]) if dtype else self._constants[number]
 
 
 def _named(module: str, name: str) -> Any:

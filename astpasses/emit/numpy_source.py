@@ -296,6 +296,8 @@ def _solved_sizes(
 def _module(
     emitter: Emitter, callees: list[str], header: str, body: list[str], signature: Signature | None
 ) -> SourceText:
+    constants = list(signature.rows) if signature is not None else []
+    constants += [f"{n} = {array_text(v)}" for n, v in emitter.constants.found.values()]
     imports = [*(signature.imports if signature is not None else ()), "import numpy as np"]
     helpers = sorted(emitter.helpers)
     foreign = [f if f == name else f"{f} as {name}" for f, name in emitter.foreign.items()]
@@ -304,14 +306,12 @@ def _module(
     text = "\n".join(body)
     if "called_back" in helpers:
         imports.append("from metaphrase.effects import called_back")
-    if "bfloat16" in text:
+    if any("bfloat16" in row for row in (*body, *constants)):
         imports.insert(0, "from ml_dtypes import bfloat16")
     standard = ["import sys"] * ("file=sys." in text) + ["import warnings"] * ("warnings.warn(" in text)
     if standard:
         imports.insert(0, "\n".join(standard) + "\n")
     pieces = ["\n".join(imports)]
-    constants = list(signature.rows) if signature is not None else []
-    constants += [f"{n} = {array_text(v)}" for n, v in emitter.constants.found.values()]
     if constants:
         pieces.append("\n".join(constants))
     top = "\n\n".join(pieces)

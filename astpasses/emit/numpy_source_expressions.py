@@ -145,6 +145,8 @@ def literal(value: Any) -> Expr:
         bits = f"np.uint{width * 8}({np.frombuffer(value.tobytes(), f'u{width}')[0]})"
         return Expr(f"{bits}.view({dtype_text(type_.dtype)})", ATOM, type_)
     text = float_text(value)
+    if is_bfloat16(type_.dtype):  # beside which a Python float makes NumPy compute in float32
+        return Expr(f"{dtype_text(type_.dtype)}({text})", ATOM, type_)
     return Expr(text, UNARY if text.startswith("-") else ATOM, type_, weak=0)
 
 

@@ -46,10 +46,12 @@ class Package:
     functions: dict[str, list[str]]
     needs_scipy: bool
     pure: bool = False
+    needs_ml_dtypes: bool = False  # for bfloat16
 
     def wheel(self, version: str) -> Path:
         """A wheel of the package in `dist` beside it, for this platform, or for all. Raises RuntimeError."""
         needs = ["numpy>=2.0", *(["scipy>=1.13"] if self.needs_scipy else [])]
+        needs += ["ml_dtypes"] if self.needs_ml_dtypes else []
         return wheel(self.folder, version, needs, self.pure)
 
 
@@ -108,7 +110,7 @@ def compile_module(
         if to in PACKAGES:
             _write_types(folder, module, functions, made)
     titles = {public: made.titles(public) for public in functions}
-    return Package(name, place, titles, made.needs_scipy, to == "numpy")
+    return Package(name, place, titles, made.needs_scipy, to == "numpy", made.needs_ml_dtypes)
 
 
 def _is_ours(place: Path) -> bool:

@@ -46,6 +46,7 @@ class Made:
 
     rows: dict[str, list[tuple[str, abi.Entry]]] = field(default_factory=dict)
     needs_scipy: bool = False
+    needs_ml_dtypes: bool = False
 
     def titles(self, public: str) -> list[str]:
         return [title for title, _ in self.rows[public]]

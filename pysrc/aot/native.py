@@ -71,6 +71,7 @@ def write(
                 _build(compiled, folder / "kernels" / f"{stem}.{level}.so", level)
         made.rows.setdefault(signature.public, []).append((signature.title, entry))
         made.needs_scipy |= entry.uses_blas
+        made.needs_ml_dtypes |= "'bf16'" in plan
     if constants:
         np.savez(folder / "constants.npz", **{str(k): array for k, array in enumerate(constants)})  # type: ignore[arg-type]
     _copy_runtime(folder / "_metaphrase")

@@ -54,6 +54,7 @@ def write(module: types.ModuleType, functions: dict[str, Any], folder: Path, pro
         entry, text = _source(signature, functions[signature.public])
         made.rows.setdefault(signature.public, []).append((signature.title, entry))
         made.needs_scipy |= bool(_SCIPY.search(text))
+        made.needs_ml_dtypes |= "bfloat16" in text or "bf16" in signature.title
         count = 2 if functions[signature.public].parameters is None else len(functions[signature.public].parameters)
         types_taken = signature_text(entry, count) + _conditions(entry)
         row = texts.place(signature.public, text), _numbers(entry.output, entry)
@@ -109,7 +110,7 @@ def _with_arrays_beside(text: str, file: Path) -> str:
     arrays: dict[str, np.ndarray] = {}
 
     def beside(row: re.Match) -> str:
-        if len(row[0]) < LONG:
+        if len(row[0]) < LONG or "bfloat16" in row[0]:
             return row[0]
         arrays[row[1]] = eval(row[2], {"__builtins__": {}, "np": np})
         return f'{row[1]} = np.load(__file__.removesuffix(".py") + ".npz")["{row[1]}"]'

@@ -28,7 +28,10 @@ class _Dtypes(Mapping[str, np.dtype]):
     def __getitem__(self, name: str) -> np.dtype:
         dtype = self.known[name]
         if dtype is None:
-            dtype = self.known[name] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+            try:
+                dtype = self.known[name] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+            except ImportError as error:
+                raise ImportError(f"{name} is a type of ml_dtypes, which can't be imported: {error}") from None
         return dtype
 
     def __iter__(self) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...astpasses.frontend import Listed
+from ...core.types import is_bfloat16
 from ...runtime import dispatch
 from ...runtime import entry as abi
 from ...source import SourceError, is_library
@@ -57,7 +58,8 @@ class ModuleWriter(Writer):
         if not isinstance(value, np.ndarray):
             return f"Held({self.literal(value)})"
         self.constants.append(value)
-        return f"Held(Array({len(self.constants) - 1}))"
+        more = ", 'bf16'" if is_bfloat16(value.dtype) else ""  # which files of NumPy's hold as bytes
+        return f"Held(Array({len(self.constants) - 1}{more}))"
 
 
 def written_defaults(name: str, function: Any) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _rows(texts: Iterable[str]) -> str:
 
 def _dtype(dtype: Any) -> str:
     dtype = np.dtype(dtype)
-    return repr(NAMES.get(dtype, dtype.str))
+    return repr(NAMES[dtype] if dtype in NAMES else dtype.str)
 
 
 class Writer:
