@@ -24,6 +24,7 @@ class Dispatcher:
     parameters: tuple[str, ...] | None
     defaults: tuple[Any, ...] | None
     keyword_only: int
+    positional_only: int
     miss: Callable[[tuple], Any] | None
     bind: Callable[[tuple, dict], tuple] | None
     renew: Callable[[], None] | None
@@ -39,9 +40,14 @@ class Dispatcher:
         bind: Callable[[tuple, dict], tuple] | None = None,
         defaults: Iterable[Any] | None = None,
         keyword_only: int = 0,
+        positional_only: int = 0,
     ) -> None: ...
     def lay_out(
-        self, parameters: Iterable[str] | None, defaults: Iterable[Any] | None = None, keyword_only: int = 0
+        self,
+        parameters: Iterable[str] | None,
+        defaults: Iterable[Any] | None = None,
+        keyword_only: int = 0,
+        positional_only: int = 0,
     ) -> None: ...
     def watch(self, function: Any) -> None: ...
     @property

@@ -51,9 +51,9 @@ cdef class Referable:
 # Calls the first entry that matches, else `miss(args)`.
 #
 # `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or
-# None when it has *args, **kwargs or positional-only parameters; then, and for calls with the wrong
-# arguments, `bind(args, kwargs)` gives the positional tuple or raises Python's TypeError. `keyword_only` of
-# the parameters come last; `defaults` has one value a parameter, REQUIRED where there is none. `miss(args)`
+# None when it has *args or **kwargs; then, and for calls with the wrong arguments, `bind(args, kwargs)` gives
+# the positional tuple or raises Python's TypeError. `positional_only` of the parameters come first, `keyword_only`
+# of them last; `defaults` has one value a parameter, REQUIRED where there is none. `miss(args)`
 # gets the bound tuple, adds entries by `add`, and gives the call's result, usually by `run(entry, args)`.
 # Before a call that finds another code or other default values in the function that is `watch`ed, `renew()`
 # is called; it calls `lay_out` with what the parameters are now.
@@ -64,7 +64,7 @@ cdef class Dispatcher(Referable):
     cdef readonly object function
     cdef readonly tuple parameters
     cdef readonly tuple defaults
-    cdef readonly Py_ssize_t keyword_only
+    cdef readonly Py_ssize_t keyword_only, positional_only
     cdef public object miss
     cdef public object bind
     cdef public object renew
@@ -79,14 +79,15 @@ cdef class Dispatcher(Referable):
         self.vectorcall = <vectorcallfunc>mp_outer_call
         self.compiled, self.index = (), {}
 
-    def __init__(self, function=None, parameters=None, *, miss=None, bind=None, defaults=None, keyword_only=0):
+    def __init__(self, function=None, parameters=None, *, miss=None, bind=None, defaults=None, keyword_only=0,
+                 positional_only=0):
         self.function, self.miss, self.bind = function, miss, bind
-        self.lay_out(parameters, defaults, keyword_only)
+        self.lay_out(parameters, defaults, keyword_only, positional_only)
 
-    def lay_out(self, parameters, defaults=None, keyword_only=0):
+    def lay_out(self, parameters, defaults=None, keyword_only=0, positional_only=0):
         """The function's parameters from now on. Entries made for other ones are forgotten."""
         before = self.parameters
-        self.keyword_only = keyword_only
+        self.keyword_only, self.positional_only = keyword_only, positional_only
         self.parameters = None if parameters is None else tuple([sys.intern(name) for name in parameters])
         self.defaults = None
         if parameters is not None:
@@ -232,7 +233,7 @@ cdef bint bind_simple(Dispatcher self, PyObject** args, Py_ssize_t given, PyObje
         bound[index] = args[index] if index < given else NULL
     for at in range(keywords):
         name = PyTuple_GET_ITEM(<object>names, at)
-        for index in range(given, total):
+        for index in range(given if given > self.positional_only else self.positional_only, total):
             if PyTuple_GET_ITEM(self.parameters, index) == name:
                 break
         else:

@@ -61,10 +61,11 @@ class Module:
         parameters: Sequence[str] | None,
         defaults: Mapping[str, Any] | None = None,
         keyword_only: int = 0,
+        positional_only: int = 0,
         doc: str | None = None,
     ) -> dispatch.Dispatcher:
         """The function of a name. `parameters`: None for one with `*args` or `**kwargs`."""
-        function = _Function(self, name, parameters, defaults or {}, keyword_only)
+        function = _Function(self, name, parameters, defaults or {}, keyword_only, positional_only)
         made = function.dispatcher
         made.__name__ = made.__qualname__ = name
         made.__doc__, made.__module__ = doc, self.name
@@ -157,11 +158,13 @@ class _Function:
         parameters: Sequence[str] | None,
         defaults: Mapping[str, Any],
         keyword_only: int,
+        positional_only: int,
     ):
         self.module, self.name, self.parameters = module, name, parameters
         self.plans: list[Plan] = []
         self.ready = False
         kinds: list[Any] = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * len(parameters or ())
+        kinds[:positional_only] = [inspect.Parameter.POSITIONAL_ONLY] * positional_only
         kinds[len(kinds) - keyword_only :] = [inspect.Parameter.KEYWORD_ONLY] * keyword_only
         self.signature = inspect.Signature(
             [
@@ -176,6 +179,7 @@ class _Function:
             bind=self.bind,
             defaults=None if parameters is None else [defaults.get(p, dispatch.REQUIRED) for p in parameters],
             keyword_only=keyword_only,
+            positional_only=positional_only,
         )
 
     def bind(self, args: tuple, kwargs: dict) -> tuple:

@@ -156,6 +156,8 @@ def _function_text(name: str, function: Any) -> str:
         parts.append(f"defaults={defaults!r}")
     if function.keyword_only:
         parts.append(f"keyword_only={function.keyword_only}")
+    if function.positional_only:
+        parts.append(f"positional_only={function.positional_only}")
     if doc := documentation(function):
         parts.append(f"doc={literal(doc)}")
     return f"{name} = _module.function({', '.join(parts)})"

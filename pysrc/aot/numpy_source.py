@@ -210,8 +210,10 @@ def _function(name: str, public: str, function: Any) -> list[str]:
     rows = ["    " + line if line else "" for line in quoted(doc).splitlines()] if doc else []
     if function.parameters is None:
         return [f"def {public}(*args, **kwargs):", *rows, f"    return {name}(args, kwargs)"]
-    defaults, count = written_defaults(public, function), len(function.parameters) - function.keyword_only
-    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * count + [inspect.Parameter.KEYWORD_ONLY] * function.keyword_only
+    defaults, (before, behind) = written_defaults(public, function), (function.positional_only, function.keyword_only)
+    kinds: list[Any] = [inspect.Parameter.POSITIONAL_ONLY] * before
+    kinds += [inspect.Parameter.POSITIONAL_OR_KEYWORD] * (len(function.parameters) - before - behind)
+    kinds += [inspect.Parameter.KEYWORD_ONLY] * behind
     parameters = [
         inspect.Parameter(p, kind, default=defaults.get(p, inspect.Parameter.empty))
         for p, kind in zip(function.parameters, kinds)

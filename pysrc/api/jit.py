@@ -104,10 +104,8 @@ class Jit(Transformed):
     # ---- the dispatcher -----------------------------------------------------------------------------------
 
     def _dispatcher(self) -> Any:
-        parameters, defaults, keyword_only = _layout(self.signature, self.fun)
-        made: Any = dispatch.Dispatcher(
-            self.fun, parameters, miss=self.miss, bind=self.bind, defaults=defaults, keyword_only=keyword_only
-        )
+        made: Any = dispatch.Dispatcher(self.fun, miss=self.miss, bind=self.bind)
+        made.lay_out(*_layout(self.signature, self.fun))
         fun = self.fun
         for name in functools.WRAPPER_ASSIGNMENTS:
             with contextlib.suppress(AttributeError):
@@ -354,17 +352,22 @@ def _counts_arguments(fun: Any) -> bool:
 
 def _layout(
     signature: inspect.Signature | None, fun: Callable[..., Any]
-) -> tuple[tuple[str, ...] | None, tuple | None, int]:
-    """(names, defaults, how many are keyword-only) for the dispatcher; None where it can't bind by name."""
+) -> tuple[tuple[str, ...] | None, tuple | None, int, int]:
+    """(names, defaults, how many are keyword-only, how many positional-only) for the dispatcher; None where it can't
+    bind by name."""
     if signature is None:
-        return None, None, 0
+        return None, None, 0, 0
     parameters = list(signature.parameters.values())
     if _counts_arguments(fun) and any(p.default is not p.empty for p in parameters):
-        return None, None, 0
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY) for p in parameters):
-        return None, None, 0
+        return None, None, 0, 0
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return None, None, 0, 0
+    if any(p.kind is p.POSITIONAL_ONLY for p in parameters) and _written(fun) is None:
+        return None, None, 0, 0  # a ufunc's default values are no arguments
     defaults = tuple(dispatch.REQUIRED if p.default is p.empty else p.default for p in parameters)
-    return tuple(p.name for p in parameters), defaults, sum(p.kind is p.KEYWORD_ONLY for p in parameters)
+    names, kinds = tuple(p.name for p in parameters), [p.kind for p in parameters]
+    behind, before = kinds.count(inspect.Parameter.KEYWORD_ONLY), kinds.count(inspect.Parameter.POSITIONAL_ONLY)
+    return names, defaults, behind, before
 
 
 def _static(

@@ -53,6 +53,7 @@ def save(path: Path, jitted: Jit, entry: Entry | None, sites: Sequence[Site], ca
         "parameters": layout.parameters,
         "defaults": repr(written_defaults(name, layout)),
         "keyword_only": layout.keyword_only,
+        "positional_only": layout.positional_only,
         "doc": getattr(layout, "__doc__", None),
     }
     held = BytesIO()
@@ -86,7 +87,8 @@ def load(path: str | os.PathLike) -> Any:
     module = Module(Path(path).name, folder)
     module.levels = [_LEVEL]
     defaults = eval(head["defaults"], {"__builtins__": {}})
-    function: Any = module.function(head["name"], head["parameters"], defaults, head["keyword_only"], head["doc"])
+    only = head["keyword_only"], head["positional_only"]
+    function: Any = module.function(head["name"], head["parameters"], defaults, *only, head["doc"])
     again = os.path.abspath(path)
     function.reduce = lambda: (load, (again,))
     return function

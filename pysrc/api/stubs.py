@@ -45,6 +45,8 @@ def _parameters(jitted: Jit, entry: abi.Entry) -> str:
     parts: list[str] = []
     may_be_left_out = False  # one before
     for k, (name, default) in enumerate(zip(layout.parameters, layout.defaults)):
+        if k == layout.positional_only > 0:
+            parts.append("/")
         if k == len(layout.parameters) - layout.keyword_only:
             parts.append("*")
         tree = trees.get(k)
@@ -52,6 +54,8 @@ def _parameters(jitted: Jit, entry: abi.Entry) -> str:
         shown = default is not dispatch.REQUIRED and (may_be_left_out or not another)
         may_be_left_out |= shown
         parts.append(f"{name}: {'Any' if tree is None else _argument(tree)}{' = ...' if shown else ''}")
+    if len(layout.parameters) == layout.positional_only > 0:
+        parts.append("/")
     return ", ".join(parts)
 
 

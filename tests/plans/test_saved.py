@@ -54,6 +54,17 @@ def test_another_process_loads_it_and_translates_nothing(saved):
     assert json.loads(done.stdout) == [want, []]
 
 
+def test_positional_only_parameters_of_a_loaded_function(tmp_path):
+    def f(x, /, k):
+        return x - k
+
+    mp.jit(f).lower("f64, f64").compile().save(tmp_path / "f.mp")
+    made = mp.load(tmp_path / "f.mp")
+    assert made(1.0, k=2.0) == made(1.0, 2.0) == -1.0
+    with pytest.raises(TypeError, match="positional"):
+        made(x=1.0, k=2.0)
+
+
 def test_a_loaded_function_is_the_function(saved):
     f = mp.load(saved)
     x = np.ones(3)
