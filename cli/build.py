@@ -27,10 +27,10 @@ def run(options: argparse.Namespace) -> int:
     return told_of_each(options, _built, _show)
 
 
-def _built(function: Any, arguments: tuple) -> dict[str, Any]:
+def _built(function: Any, args: tuple, kwargs: dict) -> dict[str, Any]:
     jitted = jitted_of(function) or jitted_of(api.jit(function))
     assert jitted is not None
-    library = jitted.prepare(*arguments)
+    library = jitted.prepare(*args, **kwargs)
     return {"name": library.name, "cached": library.cached, "path": str(library.path)}
 
 

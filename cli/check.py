@@ -36,15 +36,15 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _checked(target: str, given: Callable[[], tuple[Any, tuple]]) -> dict[str, Any]:
+def _checked(target: str, given: Callable[[], tuple[Any, tuple, dict]]) -> dict[str, Any]:
     """The stages that a function passes, and the error that ends them."""
     stages: list[dict[str, Any]] = []
     row: dict[str, Any] = {"target": target, "ok": True, "stages": stages}
     try:
         with users_errors():
-            function, arguments = given()
+            function, args, kwargs = given()
             for stage in STAGES:
-                text = api.source(function, *arguments, stage=stage.name)
+                text = api.source(function, *args, stage=stage.name, **kwargs)
                 stages.append({"stage": stage.name, "lines": len(text.splitlines()), "form": stage.form})
     except (BrokenProgram, SourceError) as problem:
         row |= {"ok": False, "error": problem_data(placed(problem)), "text": str(problem)}

@@ -60,12 +60,12 @@ def _explained(given: Any, options: argparse.Namespace) -> Explained | Exception
     """What one of several functions became, or why it became nothing."""
     try:
         with users_errors():
-            function, arguments = given()
-            one = explained(function, *arguments)
+            function, args, kwargs = given()
+            one = explained(function, *args, **kwargs)
             if options.time is not None:
                 one.time(values_of(function, options.time) if options.args else ())
             if options.gpu:
-                one.told["GPU kernels"] = [str(kernel) for kernel in kernels(function, *arguments)]
+                one.told["GPU kernels"] = [str(kernel) for kernel in kernels(function, *args, **kwargs)]
             return one
     except NotTimed as problem:
         raise TargetError(str(problem)) from None

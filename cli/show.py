@@ -27,8 +27,8 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    def stage(function: Any, arguments: tuple) -> dict[str, Any]:
-        return {"stage": options.stage, "text": api.source(function, *arguments, stage=options.stage)}
+    def stage(function: Any, args: tuple, kwargs: dict) -> dict[str, Any]:
+        return {"stage": options.stage, "text": api.source(function, *args, stage=options.stage, **kwargs)}
 
     def show(row: dict[str, Any]) -> None:
         code(row["text"] if options.targets == [row["target"]] else f"# {row['target']}\n{row['text']}\n")

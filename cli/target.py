@@ -22,7 +22,7 @@ import numpy as np
 from ..aot import exported
 from ..aot.exported import calls_export
 from ..api.text import user_function
-from ..api.types import parse_arguments
+from ..api.types import parse_call_of
 from ..source import SourceError
 from .console import answer, error, placed, problem_data
 from .loading import BrokenProgram, TargetError, load_module, users_errors
@@ -92,17 +92,18 @@ def axes(text: str) -> Any:
         raise TargetError(f"--vmap takes axes such as 0 or 0,None, not {text!r}") from None
 
 
-def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """The function, transformed as asked, and stand-ins for its arguments."""
     from ..api import public as api
 
-    function, arguments = load(options.target), parse_arguments(options.args)
+    function = load(options.target)
+    args, kwargs = parse_call_of(_signature(function), options.args)
     if not options.args and getattr(options, "time", None) is not None:
-        arguments = values_of(function, options.time)
-    _fits(options.target, function, arguments)
+        args = values_of(function, options.time)
+    _fits(options.target, function, args, kwargs)
     for kind, value in options.transformations or []:
         function = api.grad(function) if kind == "grad" else api.vmap(function, in_axes=axes(value))
-    return function, arguments
+    return function, args, kwargs
 
 
 def values_of(function: Any, text: str) -> tuple[Any, ...]:
@@ -115,7 +116,7 @@ def values_of(function: Any, text: str) -> tuple[Any, ...]:
     return values
 
 
-Job = tuple[str, Callable[[], tuple[Any, tuple]]]
+Job = tuple[str, Callable[[], tuple[Any, tuple, dict]]]
 
 
 def jobs_of(options: argparse.Namespace) -> Iterator[Job]:
@@ -125,7 +126,9 @@ def jobs_of(options: argparse.Namespace) -> Iterator[Job]:
 
 
 def told_of_each(
-    options: argparse.Namespace, tell: Callable[[Any, tuple], dict[str, Any]], show: Callable[[dict[str, Any]], None]
+    options: argparse.Namespace,
+    tell: Callable[[Any, tuple, dict], dict[str, Any]],
+    show: Callable[[dict[str, Any]], None],
 ) -> int:
     """Say what `tell` finds of each function; the exit status. The error of one of several stands in its place."""
     jobs, rows = list(jobs_of(options)), []
@@ -170,7 +173,7 @@ def _jobs(target: str, options: argparse.Namespace) -> Iterator[Job]:
 def _of_one(target: str, options: argparse.Namespace) -> Iterator[Job]:
     """One function, for the types that it exports where the command line says none."""
 
-    def job(args: str) -> Callable[[], tuple[Any, tuple]]:
+    def job(args: str) -> Callable[[], tuple[Any, tuple, dict]]:
         return lambda: target_of(argparse.Namespace(**{**vars(options), "target": target, "args": args}))
 
     exports: tuple[str, ...] = ()
@@ -201,7 +204,7 @@ def _exported(file: str, is_sure: bool) -> Iterator[Job]:
         return
     for name, function in functions.items():
         for text in function.exports:
-            yield f"{file}:{name}({text})", lambda f=function, t=text: (f, parse_arguments(t))  # type: ignore[misc]
+            yield f"{file}:{name}({text})", lambda f=function, t=text: (f, *parse_call_of(_signature(f), t))  # type: ignore[misc]
 
 
 def _raising(problem: Exception) -> Callable[[], Any]:
@@ -211,13 +214,19 @@ def _raising(problem: Exception) -> Callable[[], Any]:
     return give
 
 
-def _fits(target: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
-        signature = inspect.signature(function)
+        return inspect.signature(function)
     except ValueError:
+        return None
+
+
+def _fits(target: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    signature = _signature(function)
+    if signature is None:
         return
     try:
-        signature.bind(*arguments)
+        signature.bind(*args, **kwargs)
     except TypeError as problem:
         raise TargetError(
             f'{target}: {problem}; --args gives the type of each argument of {signature}, as in "f64[n], f64"'

@@ -26,7 +26,7 @@ from ..api.plans.fingerprints import NotPortable
 from ..api.plans.modules import ModuleWriter, refused
 from ..api.tracebacks import is_users_error
 from ..api.transforms import jitted_of
-from ..api.types import parse_arguments
+from ..api.types import parse_call_of
 from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import sizes_at_least
 from ..core.dims import symbols_of
@@ -125,7 +125,7 @@ def signatures(public: str, function: Any) -> Iterator[Signature]:
     jitted = jitted_of(function)
     assert jitted is not None
     for number, text in enumerate(function.exports):
-        args, kwargs = jitted._user_call(jitted.bind(parse_arguments(text), {}))
+        args, kwargs = jitted._user_call(jitted.bind(*parse_call_of(jitted.signature, text)))
         yield Signature(public, number, f"({text})", jitted, take_apart(args, kwargs, jitted.static, jitted.in_order))
 
 

@@ -19,15 +19,15 @@ from .program import caller_span
 from .public import jit
 from .transforms import jitted_of
 from .typed import Wrapper
-from .types import parse_arguments
+from .types import parse_call, parse_call_of
 
 
 def export(*signatures: str) -> Wrapper:
     """Mark a function for `metaphrase compile`, for one or several lists of arguments.
 
     A signature is text as in `mp.source`: `f64[n, 3]` for an array (`n` is any size, 0 and 1 included), `f64` for a
-    number, containers of both, Python literals for what is static. Raises ValueError where it does not read, and
-    SourceError where the function takes another number of arguments.
+    number, containers of both, Python literals for what is static. Arguments may have names, as in `f64, k=f64`. Raises
+    ValueError where it does not read, and SourceError where the function takes other arguments.
     """
     span = caller_span()
     if not all(isinstance(text, str) for text in signatures):
@@ -37,7 +37,8 @@ def export(*signatures: str) -> Wrapper:
             code="export",
             remedy='say what the arguments are: @mp.export("f64[n], f64")',
         )
-    arguments = [parse_arguments(text) for text in signatures]
+    for text in signatures:
+        parse_call(text)
     if not signatures:
         raise SourceError(
             "export says no types", span, code="export", remedy='say what the arguments are: @mp.export("f64[n], f64")'
@@ -47,19 +48,20 @@ def export(*signatures: str) -> Wrapper:
         made = fun if jitted_of(fun) is not None else jit(fun)
         jitted = jitted_of(made)
         assert jitted is not None
-        for text, values in zip(signatures, arguments):
-            _refuse_other_counts(jitted.signature, text, values, jitted.__name__, span)
+        for text in signatures:
+            _refuse_other_counts(jitted.signature, text, jitted.__name__, span)
         made.exports = (*getattr(made, "exports", ()), *signatures)
         return made
 
     return marked
 
 
-def _refuse_other_counts(signature: inspect.Signature | None, text: str, values: tuple, name: str, span: Any) -> None:
+def _refuse_other_counts(signature: inspect.Signature | None, text: str, name: str, span: Any) -> None:
     if signature is None:
         return
     try:
-        signature.bind(*values)
+        args, kwargs = parse_call_of(signature, text)
+        signature.bind(*args, **kwargs)
     except TypeError as error:
         raise SourceError(
             f"{name} can't be exported for ({text}): {error}",

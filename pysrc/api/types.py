@@ -11,6 +11,7 @@ arrays.
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 import re
 from typing import Any
@@ -109,6 +110,39 @@ def parse_arguments(text: str) -> tuple[Any, ...]:
     return tuple(_value(node, text) for node in tree.elts)
 
 
+def parse_call(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """(args, kwargs) from text that may name arguments, as a call does.
+
+    >>> parse_call("f64, k=f32")
+    ((ShapeDtypeStruct(shape=(), dtype=float64),), {'k': ShapeDtypeStruct(shape=(), dtype=float32)})
+    """
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+    except SyntaxError:
+        return parse_arguments(text), {}  # which says what is wrong
+    if not isinstance(call, ast.Call) or not call.keywords or any(keyword.arg is None for keyword in call.keywords):
+        return parse_arguments(text), {}
+    for node in ast.walk(call):
+        if isinstance(node, ast.expr):
+            node.col_offset -= 1  # `_value` takes one character to stand before the text
+    args = tuple(_value(node, text) for node in call.args)
+    return args, {str(keyword.arg): _value(keyword.value, text) for keyword in call.keywords}
+
+
+def parse_call_of(signature: inspect.Signature | None, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """As `parse_call`; arguments without names behind those of the positional parameters are those of the parameters
+    that are keyword-only, in the signature's order."""
+    args, kwargs = parse_call(text)
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return args, kwargs
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in kwargs]
+    if len(args) > count + len(names):
+        return args, kwargs
+    return args[:count], dict(zip(names, args[count:])) | kwargs
+
+
 _SUBSCRIPTED = rf"(?<![\w'\"])({'|'.join(SHORT)}|(float|int|uint|complex)\d+)\["
 _NUMPYS = {"bool", "i8", "u8", "f16"}  # names that NumPy knows too, of other types but for the first
 _NAMED = rf"(?<![\w'\"])({'|'.join(name for name in SHORT if name not in _NUMPYS)})(?![\w'\"])"
@@ -130,15 +164,18 @@ def given_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tupl
 
     def read(value: Any) -> tuple[Any, ...]:
         if isinstance(value, str) and (plain or re.search(_SUBSCRIPTED, value)):
-            return parse_arguments(value)
+            given, by_name = parse_call(value)
+            told.update(by_name)
+            return given
         return (value,)
 
+    told: dict[str, Any] = {}
     positional = tuple(stand_in for value in args for stand_in in read(value))
     named = {name: read(value) for name, value in kwargs.items()}
     for name, values in named.items():
         if len(values) != 1:
             raise ArgumentsError(f"{name} is one argument, not {len(values)}", kwargs[name])
-    return positional, {name: value for name, (value,) in named.items()}
+    return positional, told | {name: value for name, (value,) in named.items()}
 
 
 def _value(node: ast.expr, text: str) -> Any:
@@ -187,4 +224,13 @@ def _dim(node: ast.expr, text: str) -> DimLike:
     raise ArgumentsError("a dim is a size, a name, or a sum or product of them", text, node.col_offset - 1)
 
 
-__all__ = ["ShapeDtypeStruct", "ArgumentsError", "given_arguments", "parse_arguments", "struct_of", "Dim"]
+__all__ = [
+    "ArgumentsError",
+    "Dim",
+    "ShapeDtypeStruct",
+    "given_arguments",
+    "parse_arguments",
+    "parse_call",
+    "parse_call_of",
+    "struct_of",
+]

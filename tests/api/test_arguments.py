@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
+import metaphrase as mp
 from metaphrase.api.arguments import Form, generalise, size_name, spec_of, take_apart
-from metaphrase.api.types import ArgumentsError, ShapeDtypeStruct, parse_arguments
+from metaphrase.api.types import ArgumentsError, ShapeDtypeStruct, parse_arguments, parse_call, parse_call_of
 from metaphrase.core.dims import Sym
 
 
@@ -70,6 +73,18 @@ def test_text_of_arguments():
     assert array == ShapeDtypeStruct((Sym("n"), 3), np.float64) and flag is True
     assert tree == {"w": ShapeDtypeStruct((), np.float32), "b": [ShapeDtypeStruct((2 * Sym("n") + 1,), np.int64)]}
     assert parse_arguments("") == ()
+
+
+def test_text_may_name_arguments():
+    number = ShapeDtypeStruct((), np.float64)
+    assert parse_call("f64, k=f64") == ((number,), {"k": number}) and parse_call("f64, f64") == ((number, number), {})
+    signature = inspect.signature(lambda x, *, k, m=2.0: x)
+    assert parse_call_of(signature, "f64, f64") == ((number,), {"k": number})
+    assert parse_call_of(signature, "f64, f64, k=3") == ((number,), {"k": 3, "m": number})
+    assert mp.source(lambda x, *, k: x * k, "f64, k=f64").endswith("return x * k\n")
+    with pytest.raises(ArgumentsError, match="g64 is not a dtype") as caught:
+        parse_call("f64, k=g64")
+    assert str(caught.value).splitlines()[-1] == "  " + " " * 7 + "^"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,31 @@ from metaphrase.source import SourceError
 pytestmark = pytest.mark.turns(3, together=True)
 
 
+KINDS = """
+import metaphrase as mp
+
+
+@mp.export("f64, f64")
+def before(x, /, k):
+    return x - k
+
+
+@mp.export("f64, f64, f64")
+def both(x, /, y=2.0, *, k):
+    return x - y * k
+
+
+@mp.export("f64, k=f64")
+def named(x, *, k):
+    return x - k
+
+
+@mp.export("f64, f64")
+def in_order(x, *, k):
+    return x - k
+"""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The module's folder, with a wheel of NumPy source in out/dist and that unpacked in site, beside NumPy."""
@@ -199,6 +224,28 @@ def test_any_kind_of_parameters(package_of):
         made.source(x[:3], x[:1])
     with pytest.raises(TypeError, match=r"args is \(f64\[4\],\), not \(f64\[n\], f64\)"):
         made.total(x)
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
+def test_parameters_that_are_positional_or_keyword_only(tmp_path, imported, to):
+    name = f"kinds_{to}"
+    (tmp_path / f"{name}.py").write_text(KINDS)
+    own = module_of(tmp_path / f"{name}.py")
+    compile_module(own, tmp_path / "out", to=to)
+    made = imported(tmp_path / "out", name)
+    assert made.before(1.0, k=2.0) == made.before(1.0, 2.0) == own.before(1.0, k=2.0) == -1.0
+    assert made.both(1.0, k=3.0) == own.both(1.0, k=3.0) == -5.0 and made.both(1.0, 1.0, k=3.0) == -2.0
+    for function in ("named", "in_order"):
+        assert getattr(made, function)(1.0, k=2.0) == getattr(own, function)(1.0, k=2.0) == -1.0
+    for call in (lambda: made.before(x=1.0, k=2.0), lambda: made.both(1.0, 1.0, 3.0), lambda: made.named(1.0, 2.0)):
+        with pytest.raises(TypeError, match="positional"):
+            call()
+    for public in ("before", "both", "named", "in_order"):
+        assert inspect.signature(getattr(made, public)) == inspect.signature(getattr(own, public))
+    types = (tmp_path / "out" / name / "__init__.pyi").read_text()
+    assert "def before(x: float | np.float64, /, k: float | np.float64) -> np.float64: ..." in types
+    assert "def both(x: float | np.float64, /, y: float | np.float64 = ..., *, k: float | np.float64)" in types
+    assert "def named(x: float | np.float64, *, k: float | np.float64)" in types
 
 
 def test_no_warnings_of_floating_point(package_of, recwarn):
