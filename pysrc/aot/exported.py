@@ -20,24 +20,20 @@ import numpy as np
 
 from .._version import VERSION
 from ..api.arguments import Call, take_apart
-from ..api.compile import Compiled, compile_program
+from ..api.compile import Compiled, by_sizes, compile_program, for_every_size
 from ..api.jit import Jit
 from ..api.plans.fingerprints import NotPortable
 from ..api.plans.modules import ModuleWriter, refused
-from ..api.tracebacks import is_users_error
 from ..api.transforms import jitted_of
 from ..api.types import parse_call_of
 from ..astpasses.emit.cython_text import EmittedText
-from ..astpasses.frontend import sizes_at_least
 from ..core.dims import symbols_of
 from ..late import dataclass, field
 from ..pipeline import cython, loops
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
-from ..source import SourceError
 
 Progress = Callable[[str, int, int], None]
-USUAL = 2  # the least size that a call's program is made for, which tests no array for being empty
 
 
 @dataclass
@@ -67,35 +63,22 @@ class Signature:
 
     def program(self, compiled: Callable[..., Compiled]) -> Compiled:
         """Compiled for sizes from 0 on; where that can't be, from 1 or 2 on."""
-        for smallest in (0, 1, USUAL):
-            try:
-                return self._from(smallest, compiled)
-            except SourceError:
-                if smallest == USUAL or not self._sizes():
-                    raise
-        raise AssertionError("the last try raises")
+        return for_every_size(self._by(compiled), self._sizes())
 
     def native(self) -> list[Compiled]:
-        """The text of native code for all sizes. Before it, where it is another one, that for sizes from 2 on: it tests
-        less, and its loops are put in orders that no empty array allows."""
-        every = self.program(_as_text)
-        if min(every.least.values(), default=USUAL) == USUAL:
-            return [every]
-        try:
-            usual = self._from(USUAL, _as_text)
-        except Exception as problem:
-            if not is_users_error(problem):
-                raise
-            return [every]  # which raises it, too: all calls of these sizes do
-        return [every] if usual.library.text == every.library.text else [usual, every]
+        """The texts of native code that serve all sizes, in the order to try."""
+        return by_sizes(self._by(_as_text), self._sizes())
 
     def _sizes(self) -> list[str]:
         return sorted(symbols_of(dim for dims in self.call.dims for dim in dims))
 
-    def _from(self, smallest: int, compiled: Callable[..., Compiled]) -> Compiled:
-        call, least = self.call, dict.fromkeys(self._sizes(), smallest)
-        with sizes_at_least(least):
+    def _by(self, compiled: Callable[..., Compiled]) -> Callable[[dict[str, int]], Compiled]:
+        call = self.call
+
+        def make(least: dict[str, int]) -> Compiled:
             return compiled(self.jitted._program(call.structure, call.specs), call.specs, self.public, least)
+
+        return make
 
     def plan(self, compiled: Compiled, constants: list[np.ndarray], stem: str = "") -> tuple[abi.Entry, str]:
         """What the calls do, and the text of it. `stem`: the name of its library. Raises SourceError for what has no

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from ..astpasses.frontend import Source
-from ..core.dims import DimLike, product
+from ..astpasses.frontend import Source, sizes_at_least
+from ..core.dims import DimLike, product, symbols_of
 from ..core.types import Array
 from ..late import dataclass, field
 from ..pipeline import finished, loops, native
@@ -38,7 +38,7 @@ from .nonfinite import looked_at
 from .program import Fixed, Program, caller_span
 from .saved import save
 from .staging import out_structs, slot_of
-from .tracebacks import user_frames
+from .tracebacks import is_users_error, user_frames
 from .transforms import parameter_names
 
 if TYPE_CHECKING:
@@ -193,6 +193,42 @@ def compile_program(
     )
 
 
+USUAL = 2  # the least size that a call's program is made for, which tests no array for being empty
+Make = Callable[[dict[str, int]], Compiled]  # for sizes that are not below these
+
+
+def for_every_size(make: Make, sizes: Iterable[str]) -> Compiled:
+    """Compiled for sizes from 0 on; where that can't be, from 1 or 2 on."""
+    for smallest in (0, 1, USUAL):
+        try:
+            return _made(make, sizes, smallest)
+        except SourceError:
+            if smallest == USUAL or not sizes:
+                raise
+    raise AssertionError("the last try raises")
+
+
+def by_sizes(make: Make, sizes: Iterable[str]) -> list[Compiled]:
+    """Native code for all sizes. Before it, where it is other code, that for sizes from 2 on: it tests less, and its
+    loops are put in orders that no empty array allows."""
+    every = for_every_size(make, sizes)
+    if min(every.least.values(), default=USUAL) == USUAL:
+        return [every]
+    try:
+        usual = _made(make, sizes, USUAL)
+    except Exception as problem:
+        if not is_users_error(problem):
+            raise
+        return [every]  # which raises it, too: all calls of these sizes do
+    return [every] if usual.library.text == every.library.text else [usual, every]
+
+
+def _made(make: Make, sizes: Iterable[str], smallest: int) -> Compiled:
+    least = dict.fromkeys(sizes, smallest)
+    with sizes_at_least(least):
+        return make(least)
+
+
 _STORES = ("attribute", "item")
 
 
@@ -276,15 +312,24 @@ class Lowered(Generic[R]):
                 remedy="call the jitted function: its programs for a GPU are kept, one for each kind of call",
             )
         refuse_unknown_sizes(self.jit.__name__, self.call.dims, caller_span())
-        return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))
+        sizes = sorted(symbols_of(dim for dims in self.call.dims for dim in dims))
+        return CompiledFunction(self, by_sizes(self._compiled, sizes))
+
+    def _compiled(self, least: dict[str, int]) -> Compiled:
+        """For sizes that are not below these: native code of the program, or of another where some are below 2."""
+        program, call = self.program, self.call
+        if min(least.values(), default=USUAL) < USUAL:
+            program = self.jit._program(call.structure, call.specs)
+        return compile_program(program, call.specs, self.jit.__name__, least)
 
 
 class CompiledFunction(Generic[R]):
     """Native code for certain types; a call with others is an error."""
 
-    def __init__(self, lowered: Lowered[R], compiled: Compiled):
-        self.lowered, self.compiled = lowered, compiled
-        self._run = FlatRunner(compiled)
+    def __init__(self, lowered: Lowered[R], parts: list[Compiled]):
+        """`parts`: what serves the calls, those of other sizes by the next."""
+        self.lowered, self.compiled = lowered, parts[0]
+        self._runs = [*map(FlatRunner, parts)]
 
     @property
     def library(self) -> Library:
@@ -302,8 +347,10 @@ class CompiledFunction(Generic[R]):
         reads of its module is kept as it is now. Raises SourceError for what a file can't hold: objects of the user's
         classes in arguments or results."""
         lowered = self.lowered
-        entry = self.compiled.entry_for_call(lowered.jit, lowered.call.structure, lowered.call.specs)
-        save(Path(path), lowered.jit, entry, self.compiled.sites, lowered.call, self.library.path)
+        parts = [run.compiled for run in self._runs]
+        entries = [one.entry_for_call(lowered.jit, lowered.call.structure, lowered.call.specs) for one in parts]
+        rows = [(entry, one.sites, one.library.path) for entry, one in zip(entries, parts)]
+        save(Path(path), lowered.jit, rows, lowered.call)
 
     def memory_analysis(self) -> MemoryStats:
         """Bytes of arguments, results, temporaries and code: numbers, or expressions of the sizes."""
@@ -336,9 +383,11 @@ class CompiledFunction(Generic[R]):
         same = [s.key() for s in call.specs if not s.dynamic] == [
             s.key() for s in self.lowered.call.specs if not s.dynamic
         ]
-        if same and call.structure == self.lowered.call.structure and memory.fits(self.lowered.program, call):
-            if self._run.serves(call):
-                return looked_at(lambda: self.lowered.program, self._run, call, parameter_names(jit.fun))
+        if same and call.structure == self.lowered.call.structure:
+            fitting = (one for one in self._runs if memory.fits(one.compiled.program, call) and one.serves(call))
+            run = next(fitting, None)
+            if run is not None:
+                return looked_at(lambda: run.compiled.program, run, call, parameter_names(jit.fun))
         want = ", ".join(s.text() for s in self.lowered.call.specs)
         have = ", ".join(s.text() for s in call.specs)
         raise SourceError(
@@ -349,4 +398,4 @@ class CompiledFunction(Generic[R]):
         )
 
 
-__all__ = ["Compiled", "compile_program", "FlatRunner", "Lowered", "CompiledFunction"]
+__all__ = ["Compiled", "by_sizes", "compile_program", "for_every_size", "FlatRunner", "Lowered", "CompiledFunction"]

@@ -34,17 +34,14 @@ if TYPE_CHECKING:
 _HEAD, _LEVEL = "saved.json", "saved"
 
 
-def save(path: Path, jitted: Jit, entry: Entry | None, sites: Sequence[Site], call: Call, library: Path) -> None:
-    """Write the file; see `CompiledFunction.save`."""
+Part = tuple[Entry | None, Sequence[Site], Path]  # native code: how it is called, what it says, its library
+
+
+def save(path: Path, jitted: Jit, parts: Sequence[Part], call: Call) -> None:
+    """Write the file; see `CompiledFunction.save`. `parts`: what serves the calls, in the order to try."""
     name = jitted.__name__
-    if entry is None:
-        raise refused(name, caller_span(), "it stores into a list, a dict or an object that it is given")
     constants: list[np.ndarray] = []
-    try:
-        title = f"({', '.join(spec.text() for spec in call.specs)})"
-        text = ModuleWriter(entry, constants).text(sites, title=title, dims=call.dims, library=f"{name}.0")
-    except NotPortable as why:
-        raise refused(name, caller_span(), f"a file would have to name {why}") from None
+    texts = [_plan(name, f"{name}.{k}", part, call, constants) for k, part in enumerate(parts)]
     layout = jitted.dispatcher
     head = {
         "metaphrase": VERSION,
@@ -61,10 +58,23 @@ def save(path: Path, jitted: Jit, entry: Entry | None, sites: Sequence[Site], ca
     pending = path.with_name(f"{path.name}.{os.getpid()}.pending")
     with zipfile.ZipFile(pending, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(_HEAD, json.dumps(head))
-        file.writestr(f"plans/{name}.0.py", text)
         file.writestr("constants.npz", held.getvalue())
-        file.write(library, f"kernels/{name}.0.{_LEVEL}.so")
+        for k, (text, (_, _, library)) in enumerate(zip(texts, parts)):
+            file.writestr(f"plans/{name}.{k}.py", text)
+            file.write(library, f"kernels/{name}.{k}.{_LEVEL}.so")
     os.replace(pending, path)
+
+
+def _plan(name: str, stem: str, part: Part, call: Call, constants: list[np.ndarray]) -> str:
+    """What the calls of a part do. `stem`: the name of its library."""
+    entry, sites, _ = part
+    if entry is None:
+        raise refused(name, caller_span(), "it stores into a list, a dict or an object that it is given")
+    title = f"({', '.join(spec.text() for spec in call.specs)})"
+    try:
+        return ModuleWriter(entry, constants).text(sites, title=title, dims=call.dims, library=stem)
+    except NotPortable as why:
+        raise refused(name, caller_span(), f"a file would have to name {why}") from None
 
 
 def load(path: str | os.PathLike) -> Any:

@@ -65,6 +65,36 @@ def test_positional_only_parameters_of_a_loaded_function(tmp_path):
         made(x=1.0, k=2.0)
 
 
+SIZES = [
+    (lambda x, y: x * y, "f64[n], f64[n]"),
+    (lambda a, b: a @ b, "f64[n, n], f64[n]"),
+    (lambda x, y: x[1:] - y[:-1], "f64[n], f64[n]"),
+]
+
+
+@pytest.mark.parametrize(("function", "types"), SIZES, ids=["products", "matrices", "slices"])
+def test_all_sizes_are_served(function, types, tmp_path):
+    compiled = mp.jit(function).lower(types).compile()
+    compiled.save(tmp_path / "f.mp")
+    for n in (0, 1, 2, 5):
+        given = [np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape) for shape in _shapes(types, n)]
+        for made in (compiled, mp.load(tmp_path / "f.mp")):
+            assert np.array_equal(made(*given), function(*given)), n
+    with pytest.raises(SourceError, match="was compiled for"):
+        compiled(*(np.ones(shape) for shape in (_shapes(types, 1)[0], (2,))))
+
+
+def _shapes(types, n):
+    return [(n,) * (1 + each.count(",")) for each in types.replace("f64", "").split("], ")]
+
+
+def test_what_needs_an_element_is_for_sizes_that_have_one(tmp_path):
+    compiled = mp.jit(lambda x: x.max() + x.shape[0]).lower("f64[n]").compile()
+    assert compiled(np.ones(1)) == 2.0 and compiled(np.ones(3)) == 4.0
+    with pytest.raises(ValueError, match="zero-size|was compiled for"):
+        compiled(np.ones(0))
+
+
 def test_a_loaded_function_is_the_function(saved):
     f = mp.load(saved)
     x = np.ones(3)
