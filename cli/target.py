@@ -160,7 +160,7 @@ def _jobs(target: str, options: argparse.Namespace) -> Iterator[Job]:
         return
     if options.args or options.transformations:
         raise TargetError(f"{target} is all that it exports; --args, --grad and --vmap are for FILE.py:FUNCTION")
-    files = _files(Path(target)) if Path(target).is_dir() else [target]
+    files = files_of(Path(target)) if Path(target).is_dir() else [target]
     count = 0
     for file in files:
         for job in _exported(str(file), is_sure=str(file) == target):
@@ -189,7 +189,7 @@ def _of_one(target: str, options: argparse.Namespace) -> Iterator[Job]:
         yield f"{target}({text})", job(text)
 
 
-def _files(folder: Path) -> list[Path]:
+def files_of(folder: Path) -> list[Path]:
     """The Python files below a folder, but for what is hidden."""
     found = sorted(folder.rglob("*.py"))
     return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]

@@ -99,6 +99,9 @@ def compile_module(
     place = Path(out) / name
     if place.exists() and any(place.iterdir()) and not _is_ours(place):
         raise FileExistsError(f"{place} is there, and is no package that was compiled; write to another folder (--out)")
+    if to in PACKAGES and place.resolve() == Path(module.__file__ or "").resolve().with_suffix(""):
+        shadowed = f"{place} would be imported in the place of {module.__file__}"
+        raise ValueError(f"{shadowed}; write to another folder (--out)")
     chosen = native.levels_of(levels)
     with making(place) as folder:
         if to == "c":

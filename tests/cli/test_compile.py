@@ -78,6 +78,39 @@ def test_a_file_has_its_own_name_and_that_of_its_package(capsys, tmp_path):
     assert run(capsys, "show", f"{tmp_path / 'numpy.py'}:f", "--args", "f64")[0] == 0 and sys.modules["numpy"] is np
 
 
+def test_two_modules_of_one_name_are_refused(capsys, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.py").write_text(SMALL)
+    a, b = (str(tmp_path / folder / "m.py") for folder in ("a", "b"))
+    for given in ((a, b), (str(tmp_path),)):
+        status, out, err = run(capsys, "compile", *given, "--out", str(tmp_path / "out"))
+        assert status == 2 and f"{a} and {b} would both be {tmp_path / 'out' / 'm'}" in err and not out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
+def test_a_package_in_the_place_of_its_module_is_refused(capsys, tmp_path, to):
+    (tmp_path / "small.py").write_text(SMALL)
+    status, _, err = run(capsys, "compile", str(tmp_path / "small.py"), "--to", to, "--out", str(tmp_path))
+    assert status == 2 and f"would be imported in the place of {tmp_path / 'small.py'}" in err
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["small.py"]
+
+
+def test_a_folder_stands_for_its_modules_that_export(capsys, tmp_path):
+    place = tmp_path / "source"
+    (place / "inner").mkdir(parents=True)
+    (place / "small.py").write_text(SMALL)
+    (place / "inner" / "more.py").write_text(SMALL)
+    (place / "other.py").write_text("raise RuntimeError('this exports nothing')\n")
+    status, _, err = run(capsys, "compile", str(place), "--to", "numpy", "--out", str(tmp_path / "out"), "--quiet")
+    assert status == 0 and not err
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["more", "small"]
+    (tmp_path / "nothing").mkdir()
+    status, _, err = run(capsys, "compile", str(tmp_path / "nothing"), "--out", str(tmp_path / "out"))
+    assert status == 2 and f"{tmp_path / 'nothing'} exports no function" in err
+
+
 def test_quiet_prints_nothing(capsys, tmp_path):
     (tmp_path / "small.py").write_text(SMALL)
     command = ["compile", str(tmp_path / "small.py"), "--to", "numpy", "--out", str(tmp_path / "out")]
