@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,17 @@ def literal(text: str) -> str:
     return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in text and "\\'" not in written else written
 
 
+def free_name(wish: str, taken: Container[str]) -> str:
+    """A name that is not taken.
+
+    >>> free_name("_module", {"_module", "period"}), free_name("_module", {"period"})
+    ('_module_', '_module')
+    """
+    while wish in taken:
+        wish += "_"
+    return wish
+
+
 def names_text(names: Iterable[str]) -> str:
     """`__all__` of a module."""
     parts = [literal(name) for name in sorted(names)]
@@ -152,4 +163,15 @@ def names_text(names: Iterable[str]) -> str:
     return line if len(line) <= 120 else "\n".join(["__all__ = [", *(f"    {part}," for part in parts), "]"])
 
 
-__all__ = ["Made", "Progress", "Signature", "calls_export", "head", "literal", "names_text", "quoted", "signatures"]
+__all__ = [
+    "Made",
+    "Progress",
+    "Signature",
+    "calls_export",
+    "free_name",
+    "head",
+    "literal",
+    "names_text",
+    "quoted",
+    "signatures",
+]

@@ -33,7 +33,7 @@ from ..runtime.compiler import LINK_FLAGS, flags
 from ..runtime.cython_translate import function_name
 from ..runtime.miscompilations import precautions
 from ..runtime.module import LEVELS
-from .exported import Made, Progress, Signature, head, literal, names_text, signatures
+from .exported import Made, Progress, Signature, free_name, head, literal, names_text, signatures
 from .own_exceptions import exceptions, exceptions_text
 
 TRANSLATOR = "translate.py"
@@ -141,14 +141,15 @@ def _makefile(kernels: dict[str, Compiled], levels: Sequence[str]) -> str:
 
 def _init_text(module: types.ModuleType, functions: dict[str, Any]) -> str:
     own = exceptions(module)
-    rows = [head(module, "Compiled"), "", "from ._metaphrase.runtime.module import Module as _Module"]
-    rows += [*exceptions_text(own), "", "_module = _Module(__name__, __path__[0])"]
-    rows += [_function_text(name, function) for name, function in functions.items()]
+    maker, made = (free_name(name, {*own, *functions}) for name in ("_Module", "_module"))
+    rows = [head(module, "Compiled"), "", f"from ._metaphrase.runtime.module import Module as {maker}"]
+    rows += [*exceptions_text(own), "", f"{made} = {maker}(__name__, __path__[0])"]
+    rows += [_function_text(name, function, made) for name, function in functions.items()]
     rows += ["", names_text([*own, *functions]), ""]
     return "\n".join(rows)
 
 
-def _function_text(name: str, function: Any) -> str:
+def _function_text(name: str, function: Any, module: str) -> str:
     defaults = written_defaults(name, function)
     parameters = function.parameters and tuple(function.parameters)
     parts = [literal(name), repr(parameters).replace("'", '"')]
@@ -160,7 +161,7 @@ def _function_text(name: str, function: Any) -> str:
         parts.append(f"positional_only={function.positional_only}")
     if doc := documentation(function):
         parts.append(f"doc={literal(doc)}")
-    return f"{name} = _module.function({', '.join(parts)})"
+    return f"{name} = {module}.function({', '.join(parts)})"
 
 
 def _copy_runtime(folder: Path) -> None:

@@ -34,7 +34,7 @@ from ..runtime import accepted
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
 from ..runtime.module import signature_text
-from .exported import Made, Progress, Signature, head, literal, names_text, quoted, signatures
+from .exported import Made, Progress, Signature, free_name, head, literal, names_text, quoted, signatures
 from .own_exceptions import exceptions, exceptions_text
 
 LONG = 2000  # characters of an array that nobody reads
@@ -162,20 +162,21 @@ def _init_text(module: types.ModuleType, functions: dict[str, Any], taken: dict[
     own = exceptions(module)
     rows = [head(module, "NumPy source, written"), *exceptions_text(own), ""]
     rows += ["# Below the exceptions, which the source looks for here."] if own else []
-    rows.append("from . import source as _source")
-    rows.append("from ._metaphrase import Signatures as _Signatures")
-    hidden = {"_source", "_Signatures", *functions}
+    hidden = {*own, *functions}
+    source, maker = (free_name(name, hidden) for name in ("_source", "_Signatures"))
+    rows.append(f"from . import source as {source}")
+    rows.append(f"from ._metaphrase import Signatures as {maker}")
+    hidden |= {source, maker}
     for public, function in functions.items():
-        name = f"_{public}"
-        while name in hidden:
-            name += "_"
+        name = free_name(f"_{public}", hidden)
         hidden.add(name)
-        rows += ["", *_table(name, public, function, taken[public]), "", "", *_function(name, public, function), ""]
+        table = _table(f"{name} = {maker}", source, public, function, taken[public])
+        rows += ["", *table, "", "", *_function(name, public, function), ""]
     rows += ["", names_text([*own, *functions]), ""]
     return "\n".join(rows)
 
 
-def _table(name: str, public: str, function: Any, taken: Sources) -> list[str]:
+def _table(made: str, source: str, public: str, function: Any, taken: Sources) -> list[str]:
     """The types that a function is called with, the source for each, and where it gives Python's numbers."""
     names = ("args", "kwargs") if function.parameters is None else tuple(function.parameters)
     numbers = [f"{literal(text)}: {literal(given)}" for text, (_, given) in taken.items() if given != "..."]
@@ -184,9 +185,9 @@ def _table(name: str, public: str, function: Any, taken: Sources) -> list[str]:
         more.append("packed=True")
     if function.keyword_only:
         more.append(f"keywords={_tuple(map(usable, names[-function.keyword_only :]))}")
-    pairs = [f"{literal(text)}: _source.{place}" for text, (place, _) in taken.items()]
+    pairs = [f"{literal(text)}: {source}.{place}" for text, (place, _) in taken.items()]
     given = [literal(public), _tuple(names), f"{{{', '.join(pairs)}}}", *more]
-    line = f"{name} = _Signatures({', '.join(given)})"
+    line = f"{made}({', '.join(given)})"
     if len(line) <= 120:
         return [line]
     rows = [
@@ -196,7 +197,7 @@ def _table(name: str, public: str, function: Any, taken: Sources) -> list[str]:
         *(f"        {pair}," for pair in pairs),
         "    },",
     ]
-    return [f"{name} = _Signatures(", *rows, *(f"    {one}," for one in more), ")"]
+    return [f"{made}(", *rows, *(f"    {one}," for one in more), ")"]
 
 
 def _tuple(names: Iterable[str]) -> str:

@@ -21,11 +21,13 @@ import metaphrase as mp
 from metaphrase.aot import compile_module
 from metaphrase.cli.main import main
 from metaphrase.runtime.accepted import Accepted, Mismatch, number
+from metaphrase.runtime.module import levels_here
 from metaphrase.source import SourceError
 
 pytestmark = pytest.mark.turns(3, together=True)
 
 
+LEVELS: dict[str, list[str] | None] = {"native": levels_here()[:1], "numpy": None}  # what is enough here
 KINDS = """
 import metaphrase as mp
 
@@ -227,11 +229,21 @@ def test_any_kind_of_parameters(package_of):
 
 
 @pytest.mark.parametrize("to", ["native", "numpy"])
+def test_functions_may_have_the_names_that_a_package_uses(tmp_path, imported, to):
+    names = ["_module", "_Module", "_source", "_Signatures", "source", "_metaphrase", "kernels", "np", "last", "_last"]
+    text = "".join(f"@mp.export('f64')\ndef {name}(x):\n    return x + {k}\n\n\n" for k, name in enumerate(names))
+    (tmp_path / f"taken_{to}.py").write_text(f"import metaphrase as mp\n\n\n{text}")
+    compile_module(module_of(tmp_path / f"taken_{to}.py"), tmp_path / "out", to=to, levels=LEVELS[to])
+    made = imported(tmp_path / "out", f"taken_{to}")
+    assert [getattr(made, name)(0.5) for name in names] == [0.5 + k for k in range(len(names))]
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
 def test_parameters_that_are_positional_or_keyword_only(tmp_path, imported, to):
     name = f"kinds_{to}"
     (tmp_path / f"{name}.py").write_text(KINDS)
     own = module_of(tmp_path / f"{name}.py")
-    compile_module(own, tmp_path / "out", to=to)
+    compile_module(own, tmp_path / "out", to=to, levels=LEVELS[to])
     made = imported(tmp_path / "out", name)
     assert made.before(1.0, k=2.0) == made.before(1.0, 2.0) == own.before(1.0, k=2.0) == -1.0
     assert made.both(1.0, k=3.0) == own.both(1.0, k=3.0) == -5.0 and made.both(1.0, 1.0, k=3.0) == -2.0
