@@ -306,7 +306,7 @@ _warned: set[str] = set()
 
 
 def _warn_once(message: str) -> None:
-    if message not in _warned:
+    if message not in _warned and not scratch.is_over():
         _warned.add(message)
         log.warning("%s; compiled programs are not kept", message)
 

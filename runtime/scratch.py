@@ -38,6 +38,7 @@ GRACE = 60  # seconds: a folder without a lock may still get one
 _lock = lock()
 _folder: Path | None = None
 _descriptor: int | None = None
+_over = False
 
 
 def folder() -> Path:
@@ -103,7 +104,14 @@ def _forget() -> None:
     _folder, _descriptor = None, None
 
 
+def is_over() -> bool:
+    """Whether the process ends, and what was in the making is removed: what a thread still makes fails then."""
+    return _over
+
+
 def _remove() -> None:
+    global _over
+    _over = True
     if _folder is not None:
         shutil.rmtree(_folder, ignore_errors=True)
 

@@ -16,10 +16,12 @@ from collections.abc import Callable
 
 from ..config import SETTINGS, config
 from ..late import log
+from ..runtime import scratch
 from ..runtime.compiler import CompilerMissing
 from ..runtime.cython_build import BuildError
 
 _at_once = threading.Semaphore(max(os.cpu_count() or 1, 1))
+_told: set[tuple[str, str]] = set()
 
 
 class Background:
@@ -37,9 +39,19 @@ class Background:
             try:
                 self.build()
             except (BuildError, CompilerMissing) as problem:
-                log.warning("%s; the generated NumPy source of %s runs on", problem, self.name)
+                self._tell(problem)
+            except Exception:
+                if not scratch.is_over():
+                    log.warning("%s is not native; its generated NumPy source runs on", self.name, exc_info=True)
             else:
                 log.info("%s: native from now on (%.2f s in the background)", self.name, time.perf_counter() - start)
+
+    def _tell(self, problem: Exception) -> None:
+        """Say once why there is no native code: of a compiler that is missing for all functions."""
+        told = "" if isinstance(problem, CompilerMissing) else self.name
+        if not scratch.is_over() and (told, str(problem)) not in _told:
+            _told.add((told, str(problem)))
+            log.warning("%s; the generated NumPy source of %s runs on", problem, self.name)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it has ended, or for so long; whether it has."""

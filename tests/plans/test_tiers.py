@@ -7,6 +7,7 @@ effect once.
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import metaphrase as mp
 from metaphrase.api.jit import Jit
+from metaphrase.runtime import cache, scratch
 
 
 @pytest.fixture
@@ -88,6 +90,49 @@ def test_a_build_that_fails_leaves_the_numpy_source(monkeypatch, caplog):
         assert f(1.0) == 2.125
         assert f.wait(60) and not f.entries and f(2.0) == 4.125
     assert "the generated NumPy source of function runs on" in caplog.text
+
+
+def test_a_missing_compiler_is_told_once(monkeypatch, caplog):
+    monkeypatch.setenv("METAPHRASE_CC", "no-such-compiler-either")
+    with mp.config(tier="background"), caplog.at_level(logging.WARNING, logger="metaphrase"):
+        for f in (mp.jit(lambda x: x * 2.0 + 0.25), mp.jit(lambda x: x * 2.0 + 0.375)):
+            f(1.0)
+            assert f.wait(60)
+    assert caplog.text.count("no-such-compiler-either") == 1
+
+
+def test_a_build_that_fails_otherwise_is_told(monkeypatch, caplog):
+    def failing(*args):
+        raise AssertionError("of ours")
+
+    with mp.config(tier="background"), caplog.at_level(logging.WARNING, logger="metaphrase"):
+        f = mp.jit(lambda x: x * 2.0 + 0.625)
+        monkeypatch.setattr(f.jitted, "_take_over", failing)
+        assert f(1.0) == 2.625 and f.wait(60) and f(2.0) == 4.625
+    assert "function is not native; its generated NumPy source runs on" in caplog.text and "of ours" in caplog.text
+
+
+def test_what_fails_because_the_process_ends_is_not_told(monkeypatch, caplog, tmp_path):
+    """What is in the making is removed at exit, when a thread may still make it."""
+    started, ended = threading.Event(), threading.Event()
+    stored = cache.Cache.store
+
+    def store(self, key, library, texts):
+        started.set()
+        ended.wait(60)
+        shutil.rmtree(library.parent)
+        return stored(self, key, library, texts)
+
+    monkeypatch.setenv("METAPHRASE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache.Cache, "store", store)
+    with mp.config(tier="background"), caplog.at_level(logging.WARNING, logger="metaphrase"):
+        f = mp.jit(lambda x: x * 2.0 + 0.875)
+        f(1.0)
+        assert started.wait(60)
+        monkeypatch.setattr(scratch, "_over", True)
+        ended.set()
+        assert f.wait(60) and not f.entries
+    assert not caplog.text
 
 
 def test_many_are_built_side_by_side():
