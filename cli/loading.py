@@ -126,6 +126,8 @@ def _broken(place: str, problem: BaseException) -> BrokenProgram:
     said = traceback.format_exception_only(problem)[-1].strip()
     if isinstance(problem, SystemExit):
         said = "it ends the process (SystemExit)"
+    if isinstance(problem, ArgumentsError):
+        said = str(problem)  # which is about the types that a module exports: it needs no class
     return BrokenProgram(f"{place} can't be imported: {said}", _span(problem))
 
 

@@ -22,6 +22,7 @@ from ..api.plans.modules import refused
 from ..api.plans.reading import read_source
 from ..astpasses.emit.dialects import C
 from ..astpasses.emit.spell import Printer
+from ..astpasses.frontend import Listed
 from ..core.dims import DimLike, product, symbols
 from ..core.types import NAMES
 from ..exceptions import FIRST_ROOM, Room, Site
@@ -100,7 +101,7 @@ class CFunction:
         self._result(entry.output, "result")
 
     def refused(self, why: str) -> Exception:
-        return refused(self.name, self.span, f"a C library can't do it: {why}")
+        return refused(self.title.partition("(")[0], self.span, f"a C library can't do it: {why}")
 
     # ---- names --------------------------------------------------------------------------------------------------
 
@@ -195,7 +196,8 @@ class CFunction:
             for key, child in zip(output.keys, output.children):
                 self._result(child, f"{name}_{key}")
         elif not isinstance(output, (abi.Argument, abi.Constant)):
-            raise self.refused(f"{name} is a {output.type.__name__}")
+            kind = "list whose length the run decides" if output.type is Listed else output.type.__name__
+            raise self.refused(f"{name} is a {kind}")
 
     def _place(self, index: int, name: str) -> None:
         """The parameter for a result."""

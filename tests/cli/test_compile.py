@@ -53,6 +53,7 @@ def test_a_module_that_fails_is_one_error_at_its_line(capsys, tmp_path, what):
     status, _, err = run(capsys, "compile", str(tmp_path / "broken.py"), "--out", str(tmp_path / "out"))
     assert status == 1 and f"broken.py:{line}: " in err and message in err and shown in err
     assert "Traceback" not in err and "__metaphrase" not in err and "broken" not in sys.modules
+    assert "metaphrase.api" not in err
 
 
 def test_a_forgotten_ending_gets_a_hint(capsys, tmp_path, monkeypatch):

@@ -344,6 +344,10 @@ REFUSED = {
         "@mp.export('f64')\ndef f(x): return mp.pure_callback(abs, np.float64(0), x)",
         "it calls a Python function|a package would have to name",
     ),
+    "a list": (
+        "@mp.export('i64')\ndef f(n):\n    out = []\n    while n > len(out):\n        out.append(n)\n    return out",
+        "f can't be compiled into a package: .* result is a list whose length the run decides",
+    ),
     "a size": ("@mp.export('f64[int]')\ndef f(x): return x", "C has no variable called int"),
 }
 
