@@ -8,7 +8,9 @@ line has, or a place can't be written. Example:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 
@@ -45,6 +47,23 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
+        status = _run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except OSError as problem:
+        if problem.filename is not None:  # of a file: a fault of ours
+            raise
+        with contextlib.suppress(OSError):  # what is left to print would fail once more when the process ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        error(f"the output can't be written: {problem.strerror}")
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
         with imports_apart(), users_errors():
             return options.run(options)
     except (SourceError, ArgumentsError, TargetError, BrokenProgram) as problem:
@@ -52,9 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(options, "json", False):
             print(json.dumps({"error": problem_data(problem)}, indent=2))
         return 2 if isinstance(problem, (ArgumentsError, TargetError)) else 1
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
 
 
 if __name__ == "__main__":

@@ -165,3 +165,12 @@ def test_names_are_looked_for_in_the_folder_one_is_in(tmp_path, monkeypatch, cap
     assert main(["show", "planets_here.moons:mass", "--args", "f64"]) == 0
     assert "return 2.0 * x" in capsys.readouterr().out
     assert "planets_here" not in sys.modules and str(tmp_path) not in sys.path
+
+
+@pytest.mark.parametrize("buffering", [1, -1], ids=["at once", "at the end"])
+def test_output_that_can_not_be_written_is_one_error(capsys, tmp_path, monkeypatch, buffering):
+    (tmp_path / "f.py").write_text("def f(x):\n    return 2.0 * x\n")
+    with open("/dev/full", "w", buffering=buffering) as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["show", f"{tmp_path}/f.py:f", "--args", "f64"]) == 2
+    assert capsys.readouterr().err == "the output can't be written: No space left on device\n"
