@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .arguments import Call
     from .jit import Jit
 
-_HEAD, _LEVEL = "saved.json", "saved"
+_HEAD, _CONSTANTS, _LEVEL = "saved.json", "constants.npz", "saved"
 
 
 Part = tuple[Entry | None, Sequence[Site], Path]  # native code: how it is called, what it says, its library
@@ -52,17 +52,31 @@ def save(path: Path, jitted: Jit, parts: Sequence[Part], call: Call) -> None:
         "keyword_only": layout.keyword_only,
         "positional_only": layout.positional_only,
         "doc": getattr(layout, "__doc__", None),
+        "parts": len(parts),
     }
     held = BytesIO()
     np.savez(held, **{str(k): array for k, array in enumerate(constants)})  # type: ignore[arg-type]
     pending = path.with_name(f"{path.name}.{os.getpid()}.pending")
     with zipfile.ZipFile(pending, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(_HEAD, json.dumps(head))
-        file.writestr("constants.npz", held.getvalue())
+        file.writestr(_CONSTANTS, held.getvalue())
         for k, (text, (_, _, library)) in enumerate(zip(texts, parts)):
-            file.writestr(f"plans/{name}.{k}.py", text)
-            file.write(library, f"kernels/{name}.{k}.{_LEVEL}.so")
+            plan, kernel = _places(name, k)
+            file.writestr(plan, text)
+            file.write(library, kernel)
     os.replace(pending, path)
+
+
+def _places(name: str, part: int) -> tuple[str, str]:
+    """Where the plan of a part and its native code stand."""
+    return f"plans/{name}.{part}.py", f"kernels/{name}.{part}.{_LEVEL}.so"
+
+
+def _members(head: dict[str, Any]) -> Iterator[str]:
+    """What a file holds."""
+    yield _CONSTANTS
+    for part in range(head["parts"]):
+        yield from _places(head["name"], part)
 
 
 def _plan(name: str, stem: str, part: Part, call: Call, constants: list[np.ndarray]) -> str:
@@ -90,6 +104,9 @@ def load(path: str | os.PathLike) -> Any:
                 raise _foreign(path, f"was saved by metaphrase {head['metaphrase']}, and this is {VERSION}")
             if head["machine"] != machine_identity():
                 raise _foreign(path, "was saved on a machine with another processor or C library")
+            missing = sorted({*_members(head)} - {*file.namelist()})
+            if missing:
+                raise _foreign(path, f"is no saved function: it lacks {' and '.join(missing)}")
             folder = scratch.lasting() / f"{Path(path).stem}-{os.urandom(6).hex()}"
             file.extractall(folder)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:

@@ -125,6 +125,17 @@ def test_what_is_no_file_of_ours_is_refused(saved, tmp_path):
             mp.load(other)
 
 
+@pytest.mark.parametrize("member", ["plans/scaled.0.py", "kernels/scaled.0.saved.so", "constants.npz", "saved.json"])
+def test_a_file_without_a_part_is_refused(saved, tmp_path, member):
+    other = tmp_path / "other.mp"
+    with zipfile.ZipFile(saved) as file, zipfile.ZipFile(other, "w") as less:
+        for name in file.namelist():
+            if name != member:
+                less.writestr(name, file.read(name))
+    with pytest.raises(SourceError, match=f"is no saved function: .*{member}"):
+        mp.load(other)
+
+
 def test_what_a_file_can_not_hold_is_refused(tmp_path):
     class Box:
         pass
