@@ -154,7 +154,10 @@ cdef class Dispatcher(Referable):
         return self.reduce()                 # set by who made it
 
     def __repr__(self):
-        return f"<jit of {getattr(self, '__name__', self.function)}>"
+        name = getattr(self, "__name__", self.function)
+        if self.function is None and name is not None:
+            return f"<compiled {name} of {self.__module__}>"
+        return f"<jit of {name}>"
 
     def __call__(self, *args, **kwargs):     # only for who asks for `__call__`: calls use the vectorcall slot
         cdef Memory memory = room_for_items()

@@ -144,6 +144,7 @@ def test_functions_are_functions_to_python(project, monkeypatch):
     import orbits
 
     assert pickle.loads(pickle.dumps(orbits.period)) is orbits.period
+    assert repr(orbits.slope) == "<compiled slope of orbits>"
     assert str(inspect.signature(orbits.weigh)) == "(points, w, power=2)"
     with pytest.raises(TypeError, match="period of orbits is compiled: it has no source"):
         mp.jit(lambda e: orbits.period(e, 1.0))(0.5)
