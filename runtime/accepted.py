@@ -286,7 +286,8 @@ def _array(text: str, dtype: np.dtype, dims: Sequence[Any]) -> Taker:
             _fits(dim, size, sizes, lambda: Mismatch(described(value), text, error=ValueError))
             for dim, size in zip(dims, value.shape)
         ):
-            known = ", ".join(f"{dim} = {sizes[dim]}" for dim in dims if isinstance(dim, str) and dim in sizes)
+            names = dict.fromkeys(dim for dim in dims if isinstance(dim, str) and dim in sizes)
+            known = ", ".join(f"{name} = {sizes[name]}" for name in names)
             raise Mismatch(described(value), f"{text} with {known}" if known else text, error=ValueError)
         sizes.arrays.append(value)
         return value

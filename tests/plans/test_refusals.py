@@ -35,6 +35,11 @@ def scaled(p):
     return p["a"] * p["b"]
 
 
+@mp.export("f64[n, n]")
+def determinant(a):
+    return np.linalg.det(a)
+
+
 @mp.export("bool, int, f32, c128")
 def numbers(b, i, x, z):
     return b, i, x, z
@@ -81,6 +86,7 @@ def package(request, tmp_path_factory):
         ("store", (ONES.copy(), 2**63), TypeError, "k is 9223372036854775808, not i64"),
         ("scaled", ({"a": ONES, "b": True},), TypeError, r"p\['b'\] is True, not f64"),
         ("scaled", ({"a": ONES, "b": 1j},), TypeError, r"p\['b'\] is 1j, not f64"),
+        ("determinant", (np.ones((3, 2)),), ValueError, r"a is f64\[3, 2\], not f64\[n, n\] with n = 3$"),
         ("numbers", (1, 1, 1.0, 1j), TypeError, "b is 1, not bool"),
         ("numbers", (True, True, 1.0, 1j), TypeError, "i is True, not int"),
         ("numbers", (True, 2**63, 1.0, 1j), TypeError, "i is 9223372036854775808, not int"),
