@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,27 +115,40 @@ def table(programs: list[Program]) -> str:
 
 
 def refusals(programs: list[Program]) -> list[str]:
-    """A line for each reason, with the programs that are refused for it."""
-    reasons: dict[str, list[str]] = {}
+    """A paragraph for each reason, with the functions that are refused for it, whatever they are given."""
+    reasons: dict[str, dict[str, None]] = {}
     for program in programs:
         if program.refusal:
-            reasons.setdefault(program.refusal, []).append(f"`{program.name}`")
-    return [f"* {reason}: {', '.join(names)}" for reason, names in reasons.items()] or ["None of them is refused."]
+            reasons.setdefault(program.refusal, {})[f"`{of_function(program.name)}`"] = None
+    rows = [f"* {reason}: {', '.join(names)}" for reason, names in reasons.items()]
+    return [wrapped(row) for row in rows] or ["None of them is refused."]
 
 
 def spilled(programs: list[Program]) -> list[str]:
     """A line for each program with a kernel that needs more registers than a thread can have."""
     rows = [(program.name, sum(r.spill_stores for r in program.kernels.values())) for program in programs]
-    return [f"* {name!r} spills {spills:,} bytes of registers".replace("'", "`") for name, spills in rows if spills]
+    return [f"* `{name}` spills {spills:,} bytes of registers" for name, spills in rows if spills]
+
+
+def of_function(name: str) -> str:
+    """A program's name without the number of the arguments that it is given."""
+    plain = re.sub(r"_\d+$", "", name)
+    return plain if plain.split()[-1] in CASES else name
+
+
+def wrapped(row: str) -> str:
+    return textwrap.fill(row, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def told() -> tuple[set[str], set[str]]:
-    """The names of the programs that the document calls refused, and of those that it says spill registers."""
+    """The functions that the document calls refused, and the programs that it says spill registers."""
     text = DOCUMENT.read_text().partition(BEGIN)[2].partition(END)[0]
-    rows = [line for line in text.splitlines() if line.startswith("* ")]
-    names = [(set(re.findall("`([^`]+)`", line)), " spills " in line) for line in rows]
-    refused, spill = ([found for found, spills in names if spills is wanted] for wanted in (False, True))
-    return set().union(*refused), set().union(*spill)
+    rows = text.split("\n* ")[1:]
+    refused, spill = (
+        {n for row in rows if (" spills " in row) is spills for n in re.findall("`([^`]+)`", row)}
+        for spills in (False, True)
+    )
+    return {" ".join(name.split()) for name in refused}, spill
 
 
 def write(text: str) -> None:
