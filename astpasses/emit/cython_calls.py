@@ -44,7 +44,7 @@ class Calls:
 def rolled_calls(writer: Any) -> dict[Stmt, Calls]:
     """The calls that loops make, by each of them."""
     found: dict[Stmt, Calls] = {}
-    if not writer.is_entry:
+    if not writer.is_entry or sum(isinstance(s, CallFn) for s in writer.fn.body) < FEW:
         return found
     charges = writer.work.behind(writer.fn.body)
     row: list[CallFn] = []

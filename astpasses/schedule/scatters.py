@@ -239,14 +239,8 @@ class _Sorted:
         groups: list[Group],
         count: DimLike,
     ):
-        self.of, self.ordered, self.beside, self.body, self.groups, self.count = (
-            of,
-            ordered,
-            beside,
-            body,
-            groups,
-            count,
-        )
+        self.of, self.ordered, self.beside = of, ordered, beside
+        self.body, self.groups, self.count = body, groups, count
         self.arrays = set().union(*(group.arrays for group in groups))
         self.data, self.lanes = ({l.index for l in some} for some in (ordered, beside))
         for _ in range(2):  # what a round of a loop inside hands on to the next

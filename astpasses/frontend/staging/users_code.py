@@ -62,9 +62,8 @@ def methods_of(kind: type) -> Iterator[types.FunctionType]:
         own = issubclass(base, type)  # of a metaclass even what has a name of the user's answers for the class
         for name, value in list(base.__dict__.items()):
             made = [getattr(value, "fget", None)] if own else []
-            made += (
-                [getattr(f, "default_factory", None) for f in value.values()] if name == "__dataclass_fields__" else []
-            )
+            if name == "__dataclass_fields__":
+                made += [field.default_factory for field in value.values()]
             if own or name[0] == name[-1] == "_":
                 made.append(getattr(value, "__func__", value))
             yield from (f for f in made if isinstance(f, types.FunctionType) and f.__code__.co_filename != "<string>")
