@@ -6,8 +6,8 @@ In: an operation whose operands are constants. Out: a constant, where it is smal
     w: f64[3] = div(table, broadcast(6.0))                  ->      w: f64[3] = constant(value=...)
     a: f64 = gather(w, 1, axes=(0,))                        ->      a: f64 = 0.6666666666666666
 
-NumPy computes them, as it does in a program that is not compiled. None has more elements than what it is made of, or
-than `FEW`: the text does not grow. An index that is out of range is left to the check that stands before it.
+NumPy computes them, as it does in a program that is not compiled. None has more than a few elements: the text does not
+grow by tables of tables. An index that is out of range is left to the check that stands before it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,17 @@ from metaphrase.ops.indexing import gather
 from metaphrase.ops.indexing import slice as slice_
 from metaphrase.ops.shape import broadcast
 
-FEW = 64
+MOST = 256  # elements of what is made
 
 
 def folded(rewriter: Any, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> tuple | None:
     """The value of an operation on constants."""
     if primitive.effect or primitive.transient or primitive.multiple:
         return None
-    if not isinstance(primitive.native, (Point, Move, Reduce, Scan, Gather)):
+    if not isinstance(primitive.native, (Point, Move, Reduce, Scan, Gather)) or not _has(types[0].dims, most=MOST):
         return None
     values = [_value(rewriter, a) for a in args]
     if any(v is None or not np.size(v) for v in values) or not _in_range(primitive, values, attributes):
-        return None
-    if not _has(types[0].dims, most=max(FEW, *map(np.size, values))):
         return None
     with np.errstate(all="ignore"):
         value = np.asarray(primitive.numpy(*values, **attributes), types[0].dtype)
