@@ -373,6 +373,24 @@ def test_what_is_stored_decides(function, monkeypatch):
         np.testing.assert_array_equal(got, want)
 
 
+def counted_by_table(places, numbers):
+    table, y = np.arange(9), np.zeros(9, np.int64)
+    for k in range(len(places)):
+        added = table[places[k]]
+        if numbers[k] > 0:
+            y[k % 9] += added
+    return y
+
+
+def test_a_check_before_the_branch_of_a_store_is_made_where_the_branch_is_not_taken():
+    call = take_apart((PLACES, NUMBERS), {})
+    core = optimize(program_of(counted_by_table, call.structure, call.specs).function, before_transform=False)
+    assert np.array_equal(run(core, (PLACES, NUMBERS), SMALL)[0], counted_by_table(PLACES, NUMBERS))
+    wrong = np.where(np.arange(400) == np.flatnonzero(NUMBERS <= 0)[7], 50, PLACES)
+    with pytest.raises(IndexError, match="index 50 is out of bounds"):
+        run(core, (wrong, NUMBERS), SMALL)
+
+
 def test_the_first_wrong_place_is_told():
     core, (rows, columns, values, x) = program("sparse")
     rows, columns = rows.copy(), columns.copy()
