@@ -75,7 +75,12 @@ def helper():
     return STEP
 
 
-name, another = Name(1), Name(2)
+class Answering:
+    def __getattribute__(self, name):
+        return 2.0 * STEP
+
+
+name, another, answering = Name(1), Name(2), Answering()
 
 
 def one_list(x):
@@ -127,6 +132,10 @@ def of_a_metaclass(x):
     return x * Ruled.answer * Ruled[3] * (2.0 if isinstance(x, Ruled) else 3.0)
 
 
+def of_its_own_words(x):
+    return x * answering.anything
+
+
 def member(x):
     try:
         return x * Colour(5).value
@@ -148,7 +157,8 @@ CHANGES = {
     of_a_class: lambda m: m.setattr(Plain, "extra", 1.0, raising=False),
     of_an_instance_made_here: lambda m: (m.setattr(Plain, "gain", 5.0), m.setattr(Plain, "extra", 3.0, raising=False)),
     **dict.fromkeys(
-        [text, membership, taken_apart, default, of_a_metaclass, member], lambda m: change(m, STEP=STEP + 1)
+        [text, membership, taken_apart, default, of_a_metaclass, of_its_own_words, member],
+        lambda m: change(m, STEP=STEP + 1),
     ),
 }
 

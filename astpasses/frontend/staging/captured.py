@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from metaphrase import tree_util
@@ -142,13 +143,22 @@ def _methods(value: Any) -> tuple:
     return (value.func,) if isinstance(value, functools.cached_property) else (value,)
 
 
+def own_attributes(target: Any) -> Mapping:
+    """What stands in an object itself, unless its class has other words for that."""
+    found = getattr(target, "__dict__", {})
+    return found if isinstance(found, Mapping) else {}
+
+
 def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
     """The program holds while an object has no attribute of its own in place of its class's method."""
     from .literals import source_of
 
     function = bound_function(found)
-    attributes = getattr(target, "__dict__", None)
-    if not isinstance(function, types.FunctionType) or attributes is None or name in attributes:
+    if (
+        not isinstance(function, types.FunctionType)
+        or not hasattr(target, "__dict__")
+        or name in own_attributes(target)
+    ):
         return
     if not is_mutable(target) or here.is_written(AttributeLocation(target, name).key()):
         return

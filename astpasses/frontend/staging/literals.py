@@ -37,7 +37,7 @@ from ..values.sources import (
     Source,
 )
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
-from .captured import guard_method, guard_presence, guard_same, guard_structure, make_attributes_known
+from .captured import guard_method, guard_presence, guard_same, guard_structure, make_attributes_known, own_attributes
 from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
@@ -148,7 +148,7 @@ def _stands(target: Any, name: str, value: Any) -> bool:
         if is_library(target.__name__):  # `sys.argv`; other tables are constants
             return target in (sys, os) and type(value) in (list, dict, set)
         return not isinstance(value, types.ModuleType)
-    if name in getattr(target, "__dict__", ()) and not isinstance(target, type):
+    if name in own_attributes(target) and not isinstance(target, type):
         return True
     if isinstance(target, tuple) and name in getattr(target, "_fields", ()):
         return True
@@ -195,7 +195,7 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     else:
         guard_method(here, target, name, value)
         source = source_of(here, target)
-        if source is None and type(target) is not super and name not in getattr(target, "__dict__", ()):
+        if source is None and type(target) is not super and name not in own_attributes(target):
             target = type(target)
             source = ObjectSource(target, target.__name__)
     if source is None or not _stands(target, name, value) or here.is_written(AttributeLocation(target, name).key()):
