@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -44,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # what writing to a stream can raise
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
@@ -54,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as problem:
-        if problem.filename is not None:  # of a file: a fault of ours
+        if problem.filename is not None or problem.errno not in _OF_OUTPUT:
             raise
         with contextlib.suppress(OSError):  # what is left to print would fail once more when the process ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

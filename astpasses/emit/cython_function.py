@@ -48,11 +48,9 @@ from .cython_calls import Calls, calls_in_turn, rolled_calls
 from .cython_library import combination, library_call
 from .cython_share import share
 from .cython_simd import before_loop
-from .cython_storage import storage
+from .cython_storage import MOST_BYTES, storage
 from .polls import ask_each_round, charge
 from .spell import CALL, Printer, c_name
-
-MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
 
 
 def _is_single(monomial: Monomial) -> bool:

@@ -69,4 +69,4 @@ def _one_piece(writer: Any, total: int) -> None:
         writer.line(1, f"{buf.name} = <{writer.pointer(buf)}>{memory}")
 
 
-__all__ = ["storage"]
+__all__ = ["MOST_BYTES", "storage"]

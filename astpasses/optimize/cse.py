@@ -1,8 +1,9 @@
 """Common subexpressions: an operation that was done before on the same operands is not done again.
 
 In: a Function. Out: the same with repeated pure operations replaced by the first. Inside a loop or branch
-only what the region itself repeats is found; `hoist` moves the rest out. Rows of a loop that are equal
-become one; so do checks of one condition, those in regions behind one outside, too.
+only what the region itself repeats is found; `hoist` moves the rest out of loops, and `handed` hands branches
+what they repeat. Rows of a loop that are equal become one; so do checks of one condition, those in regions
+behind one outside, too.
 
     a: f64 = sin(x)                         a: f64 = sin(x)
     b: f64 = sin(x)            ->           c: f64 = mul(a, a)

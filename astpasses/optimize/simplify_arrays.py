@@ -1,4 +1,4 @@
-"""Rules of what moves elements, and of regions whose course is known.
+"""Rules of what moves elements, of regions whose course is known, and of branches that are an `and` or an `or`.
 
 In: operands of an operation. Out: something simpler that is equal bit for bit, or None.
 

@@ -12,57 +12,48 @@ branches that they stand in. Example, of `y[p] = t`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from metaphrase.core.dims import Dim, DimLike, symbols
 
-from .nest import Bind, E, For, If, Stmt, Store, expression_symbols, loaded, walk
+from .lifetimes import keys_read, keys_written
+from .nest import Bind, E, For, If, Stmt, expression_symbols, loaded, walk
+
+Kept = Callable[[Stmt], bool]
 
 
-def leading_to(block: Iterable[Stmt], kept: Callable[[Stmt], bool], wanted: set[str] | None = None) -> tuple[Stmt, ...]:
-    """The statements that are kept, and those that they need. `wanted`: the variables that are read behind the block;
-    those that it reads itself are added."""
-    wanted = set() if wanted is None else wanted
+def leading_to(block: tuple[Stmt, ...], kept: Kept) -> tuple[Stmt, ...]:
+    """The statements that are kept, and those that they need."""
+    return _leading_to(block, kept, frozenset())[0]
+
+
+def _leading_to(block: tuple[Stmt, ...], kept: Kept, wanted: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
+    """These, and the variables that they read, or that are `wanted` behind them."""
     rows: list[Stmt] = []
-    for stmt in reversed(tuple(block)):
-        if isinstance(stmt, If):
-            sides = [(inner, set(wanted)) for inner in stmt.blocks]
-            blocks = tuple(leading_to(inner, kept, names) for inner, names in sides)
-            if any(blocks):
-                rows.append(stmt.with_blocks(blocks))
-                wanted |= names_read(stmt).union(*(names for _, names in sides))
-        elif stmt.blocks and any(
-            map(kept, walk((stmt,)))
-        ):  # of a loop all numbers: rounds may want them of one another
-            names = wanted | names_read_inside(stmt)
-            rows.append(stmt.with_blocks(tuple(leading_to(inner, kept, set(names)) for inner in stmt.blocks)))
-            wanted |= names
+    for stmt in reversed(block):
+        is_loop = bool(stmt.blocks) and not isinstance(stmt, If)
+        inside = wanted.union(*map(names_read, walk((stmt,))))
+        if isinstance(stmt, If) or is_loop and any(map(kept, walk((stmt,)))):
+            # Of a loop all numbers are wanted: a round may want them of another one.
+            sides = [_leading_to(inner, kept, inside if is_loop else wanted) for inner in stmt.blocks]
+            if any(side for side, _ in sides):
+                rows.append(stmt.with_blocks(tuple(side for side, _ in sides)))
+                wanted = wanted.union(names_read(stmt), *(names for _, names in sides))
         elif kept(stmt) or names_given(stmt) & wanted:
             rows.append(stmt)
-            wanted |= names_read_inside(stmt)
-    return tuple(reversed(rows))
+            wanted = inside
+    return tuple(reversed(rows)), wanted
 
 
 def names_given(stmt: Stmt) -> set[str]:
     """The variables that a statement, and those inside it, give a value; not the indices of loops."""
-    given: set[str] = set()
-    for s in walk((stmt,)):
-        if isinstance(s, Store):
-            given |= set() if s.buf.dims else {s.buf.name}
-        elif s.binds is not None and not isinstance(s, For):
-            given.add(s.binds)
-    return given
+    inside = (s for s in walk((stmt,)) if not isinstance(s, For))
+    return {key for s in inside for key in keys_written(s) if isinstance(key, str)}
 
 
-def names_read(stmt: Stmt) -> frozenset[str]:
+def names_read(stmt: Stmt) -> set[str]:
     """The variables that a statement reads, without those inside it."""
-    places = (names_of(e) for access in stmt.accesses for e in access.index)
-    return frozenset().union(*map(names_of, stmt.expressions), *places, *map(names_of, stmt.extents))
-
-
-def names_read_inside(stmt: Stmt) -> frozenset[str]:
-    """The variables that a statement and those inside it read."""
-    return frozenset().union(*map(names_read, walk((stmt,))))
+    return {key for key in keys_read(stmt) if isinstance(key, str)}
 
 
 def names_of(e: E | DimLike) -> frozenset[str]:
@@ -72,4 +63,4 @@ def names_of(e: E | DimLike) -> frozenset[str]:
     return symbols(e) if isinstance(e, Dim) else frozenset()
 
 
-__all__ = ["leading_to", "names_given", "names_of", "names_read", "names_read_inside"]
+__all__ = ["leading_to", "names_given", "names_of", "names_read"]

@@ -391,3 +391,48 @@ def test_arena_memory_is_given_back():
     (fn,) = (fn for fn in schedule(function).fns if fn.name.startswith("call_wide"))
     assert any(buf.dims == (256, 256) for buf in fn.temps)
     assert "c.release(c, mp_mark)" in mp.jit(program).source("cython", x, w)
+
+
+# ---- many calls in a row are a loop in Cython --------------------------------------------------------------
+
+
+def states(x, layers, total):
+    """Results of some calls are those of the program; a number of it goes into an argument."""
+    found = []
+    for w, b, g in layers:
+        x = layer(x, w, b, g)
+        found.append(x)
+    total[0] = x.sum()
+    return found
+
+
+def loops_of_calls(function, *args) -> int:
+    return mp.source(function, *args, stage="cython").count("    for mp_call in range(")
+
+
+def test_many_calls_are_a_loop_and_few_are_not():
+    assert loops_of_calls(network, *made(24)) == 1 and loops_of_calls(mp.grad(network, argnums=(0, 1)), *made(24)) == 2
+    assert loops_of_calls(network, *made(5)) == 0
+
+
+@pytest.mark.parametrize("count", [11, 24])
+def test_what_such_a_loop_gives(count):
+    x, layers = made(count)
+    value, gradient = mp.jit(mp.value_and_grad(network, argnums=(0, 1)))(x, layers)
+    assert value == pytest.approx(network(x, layers), rel=1e-13)
+    same_slope(network, gradient, (x, layers))
+
+
+def test_results_and_arguments_are_among_the_places_of_such_a_loop():
+    x, layers = made(20)
+    mine, theirs = np.zeros(1), np.zeros(1)
+    for got, want in zip(mp.jit(states)(x, layers, mine), states(x, layers, theirs), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+    assert mine == pytest.approx(theirs) and loops_of_calls(states, x, layers, mine) == 1
+
+
+def test_where_temporaries_have_no_offsets_that_are_known_calls_stand_one_by_one():
+    x, layers = made(12)
+    compiled = mp.jit(network)
+    for rows in (3, 2, 1):
+        assert compiled(x[:rows], layers) == pytest.approx(network(x[:rows], layers), rel=1e-12)
