@@ -12,6 +12,7 @@ cause, one remedy.
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -107,6 +108,11 @@ def is_library(module: str) -> bool:
     """Whether a module is Python's, NumPy's or ours, and no user's."""
     top = module.partition(".")[0]
     return top in ("numpy", "scipy", "metaphrase") or top in sys.stdlib_module_names and top != "__main__"
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to an installed package, which stays what it is while a process runs."""
+    return any(f"{os.sep}{folder}{os.sep}" in file for folder in ("site-packages", "dist-packages"))
 
 
 def caller_span() -> Span | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.source import is_library
+from metaphrase.source import is_installed, is_library
 
 from ..values.definitions import ClassState, FunctionState, written_bases
 from ..values.sources import (
@@ -70,8 +70,10 @@ def methods_of(kind: type) -> Iterator[types.FunctionType]:
 
 
 def guard_what_it_reads(here: Session, function: types.FunctionType) -> None:
-    """Guards of the names that a function reads from outside, and those that it calls."""
-    if ("read", function) in here.guarded or is_library(str(function.__globals__.get("__name__"))):
+    """Guards of the names that a function reads from outside, and those that it calls, as far as users wrote them."""
+    if ("read", function) in here.guarded or is_installed(function.__code__.co_filename):
+        return
+    if is_library(str(function.__globals__.get("__name__"))):
         return
     here.guarded.add(("read", function))
     names = set(_names(function.__code__))

@@ -25,12 +25,11 @@ import types
 from collections.abc import Iterable, Iterator
 
 from ...digests import sha256
-from ...source import is_library
+from ...source import is_installed, is_library
 from .cells import session_text
 from .fingerprints import NotPortable
 
 _BEGUN = time.time_ns()
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 MOST = 500  # modules
 
 
@@ -55,7 +54,7 @@ def modules_of(values: Iterable[types.FunctionType | type]) -> dict[str, str]:
             raise NotPortable(f"the file of {name}, which has changed since the process began")
         if len(digests) > MOST:
             raise NotPortable(f"more than {MOST} modules")
-        if not any(part in path for part in _INSTALLED):
+        if not is_installed(path):
             todo += _users_own(_imported(name, path, _stamp(path)))
     return digests
 
