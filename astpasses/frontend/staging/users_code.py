@@ -113,4 +113,4 @@ def _guard(here: Session, source: Source, value: Any, names: set[str]) -> None:
             guard_what_it_reads(here, value)
 
 
-__all__ = ["guard_class", "guard_function", "guard_what_it_reads"]
+__all__ = ["guard_class", "guard_function"]
