@@ -138,7 +138,21 @@ def counted_in_nests(x):
     return total, count.calls
 
 
-def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_around(monkeypatch):
+def counted_where_no_text_says_it(x):
+    count, total = Count(), 0.0
+    for i in range(x.shape[0]):
+        total = total + (count,)[0](x[i])
+        for j in range(x.shape[0]):
+            total = total + (count,)[0](x[j])
+            for k in range(x.shape[0]):
+                total = total + (count,)[0](x[k])
+    return total, count.calls
+
+
+# Each loop is staged once; where the text does not say what changes, once more for each loop around, in which it is
+# known then: were it found anew each time, 2, 4 and 8 times.
+@pytest.mark.parametrize("function, times", [(counted_in_nests, (1, 1, 1)), (counted_where_no_text_says_it, (2, 3, 4))])
+def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_around(function, times, monkeypatch):
     passes = []
     plain = loops._pass
     monkeypatch.setattr(
@@ -146,9 +160,8 @@ def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_aro
     )
     x = np.linspace(0.1, 1.0, 20)
     with mp.config(native=False):
-        assert alike(mp.jit(counted_in_nests)(x), counted_in_nests(x), 1e-9)
-    outer, middle, inner = (passes.count(line) for line in sorted(set(passes)))
-    assert (outer, middle, inner) == (2, 3, 4)  # were it found anew each time, 2, 4 and 8
+        assert alike(mp.jit(function)(x), function(x), 1e-9)
+    assert tuple(passes.count(line) for line in sorted(set(passes))) == times
 
 
 # ---- collections of garbage: in processes of their own, where they don't go through all that other tests keep ------

@@ -25,7 +25,7 @@ from ..flow.generators import Lazy, all_of, any_of, first, mapped
 from ..flow.iteration import ranged, staged_range
 from ..flow.iterators import Ranged, iterator, next_of
 from ..flow.lazy import choose, lazily
-from ..operators.arithmetic import WEAK
+from ..operators.kinds import WEAK
 from ..operators.protocols import call_written, operate, steps, store_attribute, written
 from ..operators.python_numbers import LONE_ELEMENTS, to_integer
 from ..staging.captured import guard_presence, guard_structure

@@ -18,7 +18,8 @@ from metaphrase.core.scalars import Scalar
 from metaphrase.ops.compare import ne
 from metaphrase.ops.elementary import isinf, isnan
 
-from ..operators.arithmetic import SPELLED, WEAK, elementwise
+from ..operators.arithmetic import SPELLED, elementwise
+from ..operators.kinds import WEAK
 from ..staging.session import session
 from .builtin_calls import python_scalar
 from .call import answers, call_value

@@ -20,7 +20,7 @@ from metaphrase.ops.structure import concatenate
 
 from ..flow.gathering import gathered, is_gathered
 from ..flow.iterators import Ranged
-from ..operators.arithmetic import WEAK
+from ..operators.kinds import WEAK
 from ..operators.python_numbers import held
 from ..staging.session import Session, session
 from ..staging.settling import settled

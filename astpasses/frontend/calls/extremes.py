@@ -19,7 +19,8 @@ from metaphrase.core.dims import Sym, dim_max, dim_min, fresh_symbol
 from ..flow.gathering import all_known, is_gathered
 from ..flow.joins import nonnegative
 from ..flow.lazy import choose
-from ..operators.arithmetic import dim_of, is_wide
+from ..operators.arithmetic import dim_of
+from ..operators.kinds import is_wide
 from ..operators.protocols import operate
 from ..staging.literals import elements
 from ..staging.session import session

@@ -20,7 +20,7 @@ from metaphrase.source import UnsupportedError
 from ..flow.gathering import Rows, all_known, columns, gathered, length
 from ..flow.iteration import run_for
 from ..flow.lazy import choose
-from ..operators.arithmetic import WEAK
+from ..operators.kinds import WEAK
 from ..operators.protocols import operate
 from ..staging.session import Session
 from ..values.staged_values import StagedArray

@@ -26,7 +26,8 @@ from metaphrase.ops.elementary import isfinite, isinf, isnan
 from metaphrase.ops.special import tgamma
 from metaphrase.source import UnsupportedError
 
-from ..operators.arithmetic import SPELLED, WEAK, elementwise
+from ..operators.arithmetic import SPELLED, elementwise
+from ..operators.kinds import WEAK
 from ..operators.python_numbers import to_integer
 from ..staging.session import Session, session
 from .builtin_calls import float_, int_, real_scalar

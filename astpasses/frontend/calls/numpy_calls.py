@@ -20,15 +20,14 @@ from ..operators.arithmetic import (
     apply_to_both,
     check_castable,
     dims_of,
-    dtype_of,
     elementwise,
-    is_of_two_types,
     operand,
     require_room,
     resolve,
     spread,
 )
 from ..operators.indexing import write_view
+from ..operators.kinds import dtype_of, is_of_two_types
 from ..staging.session import session
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray

@@ -19,7 +19,7 @@ from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import columns, gathered, is_gathered
 from ..flow.generators import Lazy
-from ..operators.arithmetic import WEAK, weak_type
+from ..operators.kinds import WEAK, weak_type
 from ..staging.session import Session, session
 from ..values.staged_values import StagedArray
 from .call import call_value, handles, has_staged

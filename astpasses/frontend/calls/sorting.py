@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..flow.joins import joined_number
-from ..operators.arithmetic import is_number
+from ..operators.kinds import is_number
 from ..staging.session import Session
 from ..staging.signals import NeedConcrete
 from .call import call_value, has_staged

@@ -16,7 +16,7 @@ from metaphrase.ops.compare import and_, ge, lt
 from metaphrase.ops.effects import check
 from metaphrase.ops.families import like
 
-from ..operators.arithmetic import weak_type
+from ..operators.kinds import weak_type
 from ..staging.session import session
 from .call import answers, call_value
 from .numpy_calls import store_out

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators.arithmetic import dtype_of, operand, resolve
+from ..operators.arithmetic import operand, resolve
+from ..operators.kinds import dtype_of
 from ..operators.protocols import operate
 from ..values.staged_values import Number
 from .call import answers, call_value, handles

@@ -19,7 +19,7 @@ from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom, Let, Literal, Var
 from metaphrase.late import dataclass, field
 
-from ..operators.arithmetic import is_number
+from ..operators.kinds import is_number
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.staged_values import Box, Maybe, StagedArray

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import literal
-from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import Array, i64
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import or_
 
-from ..operators.arithmetic import WEAK, is_number, is_of_two_types, weak_type
+from ..operators.kinds import is_number
 from ..rewrite.plain import Undefined
 from ..staging.demand import sizes_of
 from ..staging.positions import said
@@ -28,10 +27,12 @@ from ..staging.signals import PeelFirst, TrialOver
 from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import all_of, choices_among
-from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, is_doubtful
+from .carried_numbers import Numbers
 from .carried_sizes import Sizes
 from .choices import MOST, choosable, one_of, tag_of, united
-from .joins import constants, describe, either, equal, joined_number, makers, nonnegative, number_of, parts, same_static
+from .foreseen import Foreseen, has_come_true
+from .joins import describe, have_one_form, joined_number, makers, nonnegative, parts, same_static
 from .specs import ArraySlot, Carried, Carry, Path, Spec, is_missing, is_or_none, is_unset, maybe
 from .stacks import fit_stack
 
@@ -39,8 +40,8 @@ from .stacks import fit_stack
 class Pass:
     """One staging of the body under the present plan. `plan` is shared by all passes and widens."""
 
-    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
-        self.here, self.plan, self.label = here, plan, label
+    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str], foreseen: Foreseen):
+        self.here, self.plan, self.label, self.foreseen = here, plan, label, foreseen
         self.entered: dict[Path, Any] = {}  # what stands for variables that are first bound in the body
         # What has one type from the second iteration on, and is carried with another that it has before.
         self.turns = ""
@@ -53,6 +54,7 @@ class Pass:
         self.left: dict[Path, Any] = {}
         self.rebuilt: dict[int, Any] = {}
         self.sizes = Sizes(self)
+        self.numbers = Numbers(self)
         self.arrays: dict[Path, ArraySlot] = {}
         self.finals: dict[int, StagedArray] = {}
         self.told: dict[Path, bool] = {}  # of an array with such a flag: whether it can be told
@@ -83,16 +85,13 @@ class Pass:
             return entry
         if spec.kind == "number":
             if is_number(entry):  # it may be another one than when the plan was made
-                dtype, python = spec.dtype, spec.python
-                self.take(spec, entry)
-                spec.python = python if spec.dtype == dtype else spec.python
-                spec.low = spec.low and nonnegative(self.here, entry)
+                self.numbers.enter(spec, entry)
             initial = (
                 (lambda: literal(0, spec.dtype))
                 if isinstance(entry, Undefined)
                 else (lambda: self.here.atom(entry, spec.dtype))
             )
-            made: Any = self.number(path, spec, initial)
+            made: Any = self.numbers.carry(path, spec, initial, entry)
             self.by_path[path].entry = entry
             return made
         if spec.kind == "array":
@@ -119,6 +118,8 @@ class Pass:
 
     def first_spec(self, path: Path, entry: Any) -> Spec:
         """Numbers are carried at once; tuples are looked into; all else is held until it changes."""
+        if is_doubtful(entry) and entry.weak is float:
+            return Spec("number", np.dtype(float), python=float, carried=Carried())
         if is_number(entry):
             dtype, python = joined_number([entry])
             low = python is int and nonnegative(self.here, entry)
@@ -127,6 +128,10 @@ class Pass:
             return maybe(entry.value, entry.missing)
         if isinstance(entry, OneOf):
             return Spec("one_of", template=entry.values)
+        if self.foreseen.array(self.here, path, entry):
+            return Spec("array", entry.dtype, entry.type.dims, entry=entry.type.dims, foreseen=True)
+        if self.foreseen.container(path, entry):
+            return Spec("tree", foreseen=True)
         found = parts(entry)
         if found is not None and isinstance(entry, tuple):
             return Spec("tree")
@@ -144,17 +149,6 @@ class Pass:
         self.by_path[path] = made
         self.here.origins[made.param] = ("carry", made.param)
         return made.param
-
-    def number(self, path: Path, spec: Spec, initial: Callable[[], Atom]) -> Number:
-        param = self.carry(path, Array(spec.dtype), initial)
-        dim = None
-        if spec.python is int:
-            name = fresh_symbol(param.name + "#")
-            self.here.facts.learn(name, 0 if spec.low else None, None)
-            dim = Sym(name)
-        made = Number(self.here, param, spec.python, dim)
-        made.among = (spec.carried,)
-        return made
 
     def array(self, path: Path, spec: Spec, initial: Callable[[], Atom], entry: Any) -> StagedArray:
         if any(number is not None for number in spec.sizes):
@@ -212,7 +206,7 @@ class Pass:
         if is_number(shape):
             dtype, python = joined_number([shape])
             spec = self.plan.setdefault(path, Spec("number", dtype, python=python, carried=Carried()))
-            return self.number(path, spec, lambda: self.first(spec, entry))
+            return self.numbers.carry(path, spec, lambda: self.first(spec, entry), entry)
         self.plan.setdefault(path, Spec("held"))
         return shape
 
@@ -232,6 +226,9 @@ class Pass:
             name = said(self.label(path))
             told = out.reason if out.reason.startswith(name) else f"{name}: {out.reason}"
             raise PeelFirst(told, out.span)
+        if spec.foreseen and not has_come_true(self.plan, path, entry, inside, out):
+            self.changed = True
+            return
         if spec.kind == "held":
             if out is not inside and not same_static(out, inside):
                 self.widen(path, spec, entry, out)
@@ -242,13 +239,11 @@ class Pass:
         elif spec.kind == "one_of":
             self.leave_one_of(path, spec, entry, out)
         elif spec.kind == "tree":
-            was: Any
-            found, was = parts(out), parts(inside)
-            if found is None or found[0] is not was[0] or not equal(found[2], was[2]) or len(found[1]) != len(was[1]):
+            if not have_one_form(out, inside):
                 raise self.mismatch(path, entry, out)
             self.left[path] = out
-            entries: Any = parts(entry)
-            for k, (e, i, o) in enumerate(zip(entries[1], was[1], found[1])):
+            children: Any = map(parts, (entry, inside, out))
+            for k, (e, i, o) in enumerate(zip(*(found[1] for found in children))):
                 self.leave((*path, k), e, i, o)
         else:
             self.leave_absent(path, spec, entry, inside, out)
@@ -259,7 +254,8 @@ class Pass:
         if is_missing(entry):
             missing = None if is_unset(entry) and is_or_none(out) else entry
             self.plan[path] = maybe(out.value if isinstance(out, Maybe) else out, missing)
-            if is_unset(entry) and len(path) == 1 and not isinstance(out, Maybe):  # nothing has read it
+            unread = isinstance(entry, Undefined) and not entry.was_read
+            if unread and len(path) == 1 and not isinstance(out, Maybe):
                 self.changed = before
                 self.entered[path] = self.enter(path, entry)
                 self.leave(path, entry, self.entered[path], out)
@@ -305,36 +301,13 @@ class Pass:
             return
         if not is_number(out):
             raise self.mismatch(path, entry, out)
-        if weak_type(out) is None and joined_number([out]) != (spec.dtype, spec.python):
-            self.turns = "number"
-        if self.fits(path, spec, entry, inside, out):
-            self.by_path[path].final = self.here.atom(out, spec.dtype)
-
-    def fits(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> bool:
-        """Whether a number is of the kind that is carried; else the spec is widened."""
-        fits = self.take(spec, out)
-        if spec.low and spec.python is int and out is not inside:
-            if not nonnegative(self.here, out):
-                spec.low = fits = False
-        self.changed |= not fits
-        return fits
-
-    def take(self, spec: Spec, value: Any) -> bool:
-        """Whether a number is of the kind that is carried, and nothing else; the spec is widened."""
-        before, learned = (spec.dtype, spec.python), False
-        spec.dtype, spec.python = joined_number([number_of(spec.dtype, spec.python, (spec.carried,)), value])
-        if weak_type(value) is None and before[1] in WEAK and spec.dtype == value.dtype and not is_of_two_types(value):
-            spec.python = None  # it is Python's before the first iteration only
-        spec.low = spec.low and spec.python is int
-        if weak_type(value) is not None:
-            learned = spec.carried.learn(constants(value))
-        return (spec.dtype, spec.python) == before and not learned
+        self.numbers.leave(path, spec, inside, out)
 
     def foresee(self, path: Path, entry: Any, out: Any) -> None:
         """A place that was held, and that the next pass carries: of a kind that has room for both values."""
         spec = self.plan[path] = self.first_spec(path, entry)
         if spec.kind == "number" and is_number(out):
-            self.fits(path, spec, entry, entry, out)
+            self.numbers.fits(spec, entry, out)
 
     def leave_array(self, path: Path, spec: Spec, out: Any) -> None:
         self.arrays[path].outside = out if isinstance(out, StagedArray) else None
@@ -432,7 +405,7 @@ class Pass:
             found = results.get(inside._atom)
             if found is None or not isinstance(found, (Var, Literal)):
                 return inside if found is None else found
-            return either(here, found, inside.kind, (inside,), inside.among)
+            return self.numbers.after(inside, found)
         if isinstance(inside, StagedArray):
             if (sized := self.sizes.after(inside, results)) is not None:
                 self.finals[id(inside)] = sized

@@ -25,7 +25,7 @@ from metaphrase.exceptions import exception_of
 from metaphrase.ops.compare import eq, or_, select
 
 from ..calls.text import Text
-from ..operators.arithmetic import is_number
+from ..operators.kinds import is_number
 from ..staging.python_names import in_python_words
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised

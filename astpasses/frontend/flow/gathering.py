@@ -20,7 +20,7 @@ from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.late import module
 from metaphrase.source import UnsupportedError
 
-from ..operators.arithmetic import WEAK
+from ..operators.kinds import WEAK
 from ..operators.python_numbers import to_integer
 from ..staging.demand import roots_of
 from ..staging.journal import StructureLocation

@@ -300,7 +300,7 @@ def _roll_for(here: Session, loop: For, source: Ranged, rest: int, peels: bool =
             loop.body(ranged_.item(index, rows))
 
         length, rows, place = ranged_.length, ranged_.rows, (loop.target, loop.span, rest, peels)
-        roll(here, Loop(loop.site, loop.names, loop.get, loop.set, step, header, length, rows, *place))
+        roll(here, Loop(loop.site, loop.names, loop.body, loop.get, loop.set, step, header, length, rows, *place))
 
     try:
         attempt(source)
@@ -385,7 +385,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
     site = (span, tuple(here.path))
     reason = here.decisions.unrolled.get(site)
     if reason is None:
-        loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span, 0, True)
+        loop = Loop(site, names, body, get, set_, lambda index, rows: body(), test, None, [], "i", span, 0, True)
         try:
             roll(here, loop)
             return

@@ -23,7 +23,7 @@ from metaphrase.exceptions import exception_of
 from metaphrase.late import log
 from metaphrase.ops.weak_integers import is_narrow
 
-from ..operators.arithmetic import WEAK, is_number, is_of_two_types, weak_type
+from ..operators.kinds import WEAK, is_number, is_of_two_types, weak_type
 from ..rewrite.plain import Undefined
 from ..staging.captured import known_children
 from ..staging.session import current_session
@@ -150,6 +150,14 @@ def equal(a: Any, b: Any) -> bool:
         return bool(a == b)
     except Exception:  # metadata of any type; what can't be compared is not known to be equal
         return a is b
+
+
+def have_one_form(a: Any, b: Any) -> bool:
+    """Whether both come apart, and in the same way."""
+    first, second = parts(a), parts(b)
+    if first is None or second is None or first[0] is not second[0]:
+        return False
+    return len(first[1]) == len(second[1]) and equal(first[2], second[2])
 
 
 def same_static(a: Any, b: Any) -> bool:

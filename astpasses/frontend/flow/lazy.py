@@ -17,10 +17,11 @@ from metaphrase.core.native import Point
 from metaphrase.ops.compare import and_ as core_and
 from metaphrase.ops.compare import or_ as core_or
 
+from ..operators.kinds import common_doubts, settled_kinds
 from ..staging.knowledge import assuming, is_there, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised
-from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
+from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth, doubtful
 from .branches import branch, raised_here, static_truth, truth_atom
 
 _CONTAINERS = (list, tuple, dict, set, frozenset)
@@ -161,4 +162,7 @@ def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable)
     here.region.builder.lets += region.builder.lets
     out = here.emit(core_and if symbol == "and" else core_or, test, here.atom(second))
     relate_both(here, symbol, out, test, here.atom(second))
+    first, second = settled_kinds((first, second))
+    if doubts := common_doubts(first, second, bool):
+        return doubtful(here, out, bool, doubts), False
     return here.wrap(out, bool if first.python and second.python else None), False

@@ -32,6 +32,7 @@ from .appends import Slot, appended, is_table, rows_of, worth_gathering
 from .branches import static_truth, truth_atom
 from .carries import Pass
 from .changed_places import first_in, is_outer, labels_of, places_of, remembered
+from .foreseen import ALL, Foreseen, foresee
 from .gathering import FEW, TABLE, ListGrows, all_known, refuse_read
 from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
 from .loop_objects import Known, link_objects
@@ -48,6 +49,7 @@ class Loop:
 
     site: tuple
     names: tuple[str, ...]
+    body: Any  # what an iteration runs of the user's text
     get: Callable[[], tuple]
     set: Callable[[tuple], None]
     step: Callable[[Number, list], None]
@@ -85,13 +87,17 @@ class StagedBody:
 def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
-    plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
+    key = (loop.site, loop.rest)
+    plan, labels = here.decisions.solutions.setdefault(key, ({}, []))
     guessed = any(label is not None and label[0] == "attribute" for label in labels)
-    staged = None
+    missed = here.decisions.unforeseen.get(key, set())
+    foreseen = Foreseen() if plan or labels else foresee(here, loop, entry, missed)
+    foreseen.runs = bool(foreseen.known) and loop.header is not None and _surely_runs(here, loop)
+    before, staged = here.decisions.of_loops(), None
     here.rolling.append(loop.site)
     try:
         with here.holding(lambda: entry):
-            staged = _fixpoint(here, loop, entry, plan, labels, mark)
+            staged = _fixpoint(here, loop, entry, plan, labels, mark, foreseen)
         if staged is not None:
             _finish(here, loop, entry, staged)
     except BaseException as error:
@@ -100,13 +106,17 @@ def roll(here: Session, loop: Loop) -> None:
         if staged is not None:
             staged.work.forget()
         verdict = _verdict(error, here)
-        if not guessed or not isinstance(verdict, TrialOver):
+        if not (guessed or foreseen.used) or not isinstance(verdict, TrialOver):
             raise verdict from error
+        if foreseen.used:
+            here.decisions.forget_loops(before)
+            here.decisions.unforeseen.setdefault(key, set()).update(foreseen.missed or {ALL})
+        del verdict  # its traceback holds what the loop made
     else:
         return
     finally:
         here.rolling.pop()
-    here.decisions.solutions[loop.site, loop.rest] = ({}, [])  # what it changes may be less than in another pass
+    here.decisions.solutions[key] = ({}, [])  # what it changes may be less than in another pass, or than its text says
     roll(here, loop)
 
 
@@ -134,14 +144,18 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
 
-def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int) -> StagedBody | None:
+def _fixpoint(
+    here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int, foreseen: Foreseen
+) -> StagedBody | None:
     heap = places_of(here, plan, labels)
-    grown: list[list] = []
+    heap += foreseen.places
+    labels += [remembered(here, location) for location in foreseen.places]
+    grown: list[list] = list(here.filling)
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
     base, objects = mark, Known()
     for _ in range(_PASSES):
-        around, work = here.growing, Pass(here, plan, labels_of(here, heap))
+        around, work = here.growing, Pass(here, plan, labels_of(here, heap), foreseen)
         staged = None
         try:
             here.growing = [*around, *grown]
@@ -173,6 +187,7 @@ def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, 
             here.growing = around
             if staged is None or work.changed:
                 work.forget()
+        foreseen.used = False  # it has come true, or is not what the next pass begins with
         if staged is None or not staged.work.changed:
             return staged
         items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})
@@ -211,6 +226,7 @@ def _pass(
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
     after_entry, mixed, questions = here.journal.mark(), here.mixed, len(here.journal.shared.asked)
+    compared = here.compared
     condition = None
     endless = False
     if loop.header is not None:
@@ -242,6 +258,9 @@ def _pass(
             inside[k] = work.entered.get((name,), inside[k])
         bring_up_to_date(here, heap)
         written = here.journal.since(after_entry)
+        kept_word = not work.foreseen.used or work.foreseen.are_true(work.carries, written, test, condition, body)
+        if not kept_word or work.foreseen.used and here.compared != compared:
+            raise TrialOver("the loop does other things than its text says", loop.span)
         gathered: list[tuple[list, list[Slot]]] = []
         for loc in written:
             if not is_outer(here, loc, depth):
@@ -274,6 +293,7 @@ def _pass(
         triples = [(loc, made, loc.read()) for loc, made in zip(heap, placed)]
         for k, triple in enumerate(triples):
             _leave_place(work, k, originals[k], *triple)
+        work.numbers.settle()
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}

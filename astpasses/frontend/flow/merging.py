@@ -20,7 +20,7 @@ from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import le, not_
 from metaphrase.ops.effects import check
 
-from ..operators.arithmetic import WEAK, is_number
+from ..operators.kinds import WEAK, common_doubts, is_number, settled_kinds
 from ..rewrite.plain import Undefined
 from ..staging.demand import whole_numbers
 from ..staging.positions import said
@@ -30,7 +30,7 @@ from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import Phi, UnknownAlias, all_of, bind, candidates_of, choices_among, family, paths_of
-from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized, doubtful
 from ..values.views import Rectangle
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
@@ -194,6 +194,13 @@ class Merger:
         here = self.here
         if type(a) is bool and type(b) is bool:  # they differ: it is what the test says
             return lambda outs: here.wrap(self.test, bool) if a else negated_test(here, self.test)
+        pair = settled_kinds((a, b))
+        here.mixed += pair[0] is not a or pair[1] is not b
+        a, b = pair
+        if doubts := common_doubts(a, b):
+            known = joined_constants(constants(a), constants(b))
+            k = self.add(lambda: here.atom(a, float), lambda: here.atom(b, float), name)
+            return lambda outs: doubtful(here, outs[k], float, doubts, known)
         dtype, python = joined_number([a, b])
         here.mixed += dtype.kind != "b" and any(joined_number([v]) != (dtype, python) for v in (a, b))
         among = joined_constants(constants(a), constants(b)) if python in WEAK else None

@@ -22,7 +22,7 @@ from metaphrase.source import UnsupportedError
 
 from ..calls.call import call_value
 from ..calls.creation import array_from
-from ..operators.arithmetic import is_number
+from ..operators.kinds import is_number
 from ..staging.chosen_items import place_in
 from ..staging.literals import elements
 from ..staging.session import Session

@@ -24,7 +24,7 @@ from metaphrase.core.ir import Atom, Var
 from metaphrase.late import dataclass
 
 from ..rewrite.plain import Undefined
-from ..values.staged_values import Maybe, StagedArray
+from ..values.staged_values import Doubt, Maybe, StagedArray
 
 Path = tuple
 
@@ -55,6 +55,7 @@ class Spec:
     dims: tuple = ()
     python: type | None = None  # the kind of a number, see joins.joined_number
     low: bool = False
+    doubt: Doubt | None = None  # of what was a float of Python's in the passes so far
     carried: Any = None  # of a number: the `Carried` that says which of Python's it may be
     template: Any = None
     missing: Any = ...  # what a `maybe` is where it is not there; ...: what it is before the loop
@@ -62,6 +63,7 @@ class Spec:
     entry: tuple = ()  # and its dims before the loop
     changes: tuple = ()  # what it was and became when that was first seen
     apart: bool = False  # of an array: its elements may lie apart, as those of `x[::2]` do
+    foreseen: bool = False  # by the text of the loop; no pass has shown it yet
     kept: bool = False  # of an array: a flag says whether it is still the one that it was before the loop
 
 

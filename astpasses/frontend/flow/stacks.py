@@ -33,8 +33,8 @@ from metaphrase.ops.compare import le
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
-from ..operators.arithmetic import is_number
 from ..operators.indexing import write_view
+from ..operators.kinds import is_number
 from ..staging.journal import ItemLocation, StructureLocation
 from ..staging.session import Session, session
 from ..staging.signals import StagerSignal, TrialOver

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from metaphrase.core.ir import Atom
 from metaphrase.ops.compare import not_
 
-from ..operators.arithmetic import is_number
+from ..operators.kinds import is_number
 from ..staging.knowledge import relate_not
 from ..staging.session import Session
 from ..values.optional import Either

@@ -33,7 +33,8 @@ from ..flow.iterators import Ranged
 from ..rewrite.plain import OPERATORS
 from ..staging.session import Session, session
 from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
-from ..values.staged_values import Number, Staged, StagedArray, counts
+from ..values.staged_values import Number, Staged, StagedArray, counts, doubtful, is_doubtful
+from .kinds import WEAK, common_doubts, dtype_of, is_of_two_types, is_wide, settled_kinds, weak_type
 
 UFUNCS: dict[str, np.ufunc] = {
     "+": np.add,
@@ -59,37 +60,8 @@ SPELLED: dict[Callable, Primitive] = Spellings(
     {s: p for p in REGISTRY.values() if isinstance(p.native, Point) for s in p.spellings}
 )
 COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
-WEAK = {bool: np.dtype(bool), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")}
-RANK = [bool, int, float, complex]
 _OPERANDS = (Staged, bool, int, float, complex, np.generic, np.ndarray, list, tuple)
 _OF_KIND = {"i": int, "u": int, "f": float, "c": complex}
-
-
-def is_number(value: Any) -> bool:
-    """Python numbers, NumPy scalars, staged numbers."""
-    return isinstance(value, (Number, bool, int, float, complex, np.generic))
-
-
-def weak_type(value: Any) -> type | None:
-    """The Python type of a Python number, staged or not; None for all else."""
-    if isinstance(value, Number):
-        return value.python
-    if isinstance(value, np.generic):
-        return None
-    return next((t for t in RANK if isinstance(value, t)), None)
-
-
-def is_wide(value: Any) -> bool:
-    """An int that 64 bits do not hold."""
-    return isinstance(value, int) and not -(2**63) <= value < 2**63
-
-
-def dtype_of(value: Any) -> Any:
-    """What NumPy's promotion sees: a dtype, or a Python type for weak numbers."""
-    weak = weak_type(value)
-    if weak is not None:
-        return np.dtype(bool) if weak is bool else weak
-    return value.dtype
 
 
 def operand(value: Any) -> Any:
@@ -248,7 +220,7 @@ def elementwise(
 
 def ufunc(function: np.ufunc, values: Sequence[Any]) -> Any:
     """Apply a NumPy ufunc that a primitive answers to."""
-    values = [operand(v) for v in values]
+    values = settled_kinds([operand(v) for v in values], True)
     if any(map(is_of_two_types, values)):
         return apply_to_both(function, values, lambda values: ufunc(function, values))
     primitive = SPELLED[function]
@@ -274,10 +246,6 @@ def apply_to_both(function: np.ufunc, values: Sequence[Any], apply: Callable) ->
     return made if result == made.dtype else here.wrap(here.atom(made), result.type)
 
 
-def is_of_two_types(value: Any) -> bool:
-    return isinstance(value, Number) and value.narrow is not None
-
-
 # --- Python's operators ---
 
 
@@ -293,6 +261,10 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     if _is_sequence_operation(symbol, left, right) or _is_sequence_operation(symbol, right, left):
         return NotImplemented
     left, right = operand(left), operand(right)
+    left, right = settled_kinds((left, right))
+    if (symbol in "+-*" or symbol in COMPARISONS) and (doubts := common_doubts(left, right, int)):
+        made = binary(symbol, *(v.either() if is_doubtful(v) else v for v in (left, right)))
+        return doubtful(made.session, made._atom, bool if symbol in COMPARISONS else float, doubts)
     if symbol == "@":
         from ..calls.call import call_value
 

@@ -33,7 +33,8 @@ from ..values.orders import rely_on_order
 from ..values.phi import write_through
 from ..values.staged_values import Number, Staged, StagedArray, Unsettled
 from ..values.views import Pick, Rectangle, Reshape, view
-from .arithmetic import broadcast_dims, dims_of, is_number, is_range, operand, spread
+from .arithmetic import broadcast_dims, dims_of, is_range, operand, spread
+from .kinds import is_number
 from .python_numbers import LONE_ELEMENTS, held
 from .slices import resolve_slice, spaced, unknown_step
 

@@ -21,8 +21,9 @@ from metaphrase.ops.sorting import nonzero as core_nonzero
 
 from ..staging.session import Session
 from ..values.staged_values import Box, Number, StagedArray
-from .arithmetic import binary, check_castable, equal_size, is_number, operand, require_equal, spread
+from .arithmetic import binary, check_castable, equal_size, operand, require_equal, spread
 from .indexing import write_view
+from .kinds import is_number
 from .python_numbers import held
 
 _i64 = np.dtype("int64")

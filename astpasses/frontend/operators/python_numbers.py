@@ -32,19 +32,8 @@ from ..staging.knowledge import relate
 from ..staging.session import Session, session
 from ..values.capacities import capacity
 from ..values.staged_values import Number, Staged
-from .arithmetic import (
-    COMPARISONS,
-    RANK,
-    SPELLED,
-    UFUNCS,
-    WEAK,
-    decide,
-    dim_binary,
-    dim_of,
-    is_wide,
-    symbolic,
-    weak_type,
-)
+from .arithmetic import COMPARISONS, SPELLED, UFUNCS, decide, dim_binary, dim_of, symbolic
+from .kinds import RANK, WEAK, is_wide, weak_type
 
 
 def _takes_one_element() -> bool:

@@ -21,12 +21,13 @@ from collections.abc import Callable
 
 import gast
 
-from metaphrase.late import dataclass
+from metaphrase.late import dataclass, field
 
 from .lowering import OPERATORS, Lowering
 from .parsing import argument_names
 from .regions import Owner, Regions, mark_swallowing
 from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, yields
+from .stores import Change
 from .templates import constant, name, statements, text_of
 
 Place = tuple[int, int, int, int]
@@ -35,12 +36,13 @@ Place = tuple[int, int, int, int]
 @dataclass
 class Control:
     """`hints`: the name a value is bound to, by the place of the expression that makes it. `invented`: the
-    names that are none of the user's."""
+    names that are none of the user's. `changes`: what the bodies of loops change, by their names."""
 
     node: gast.FunctionDef
     stager: str
     hints: dict[Place, str]
     invented: frozenset[str] = frozenset()
+    changes: dict[str, tuple[Change, ...]] = field(default_factory=dict)
 
     def text(self) -> str:
         """The control stage as Python text, without the definition of its stager."""
@@ -64,8 +66,9 @@ def control(
     names = Names(all_names(node))
     stager = names.fresh("stager")
     hints: dict[Place, str] = {}
-    made = _Function(node, names, stager, hints, set(), plain, is_module, invented).convert()
-    return Control(made, stager, hints, invented)
+    changes: dict[str, tuple[Change, ...]] = {}
+    made = _Function(node, names, stager, hints, changes, set(), plain, is_module, invented).convert()
+    return Control(made, stager, hints, invented, changes)
 
 
 class _Function(Regions):
@@ -77,12 +80,14 @@ class _Function(Regions):
         names: Names,
         stager: str,
         hints: dict,
+        changes: dict[str, tuple[Change, ...]],
         around: set[str],
         plain: Callable[[str], bool],
         is_module: Callable[[str], bool],
         invented: frozenset[str],
     ):
         self.node, self.names, self.stager, self.hints, self.invented = node, names, stager, hints, invented
+        self.changes = changes
         self.plain, self.is_module = plain, is_module
         self.outer = declared(node.body, gast.Nonlocal)
         self.params = argument_names(node.args)
@@ -297,7 +302,15 @@ class _Function(Regions):
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         inner = _Function(
-            node, self.names, self.stager, self.hints, self.around, self.plain, self.is_module, self.invented
+            node,
+            self.names,
+            self.stager,
+            self.hints,
+            self.changes,
+            self.around,
+            self.plain,
+            self.is_module,
+            self.invented,
         )
         return [inner.convert()]
 

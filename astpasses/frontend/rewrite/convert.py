@@ -26,6 +26,7 @@ from metaphrase.source import SourceError, is_library
 from .control import Control, Place, control
 from .normal import Normal, normal
 from .scopes import bound_names, walk
+from .stores import Change
 from .templates import as_ast, copy_of, locate, statements
 
 _PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
@@ -107,7 +108,7 @@ def may_swallow(kind: type) -> bool:
 _lock = lock()
 _by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
-_hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
+_made: dict[int, tuple[Control, str, types.CodeType]] = {}
 OURS = os.path.abspath(os.path.join(__file__, "..", "..", ".."))  # no place in what stands here is a user's
 in_users_files: set[int] = set()  # the identities of converted code that stands elsewhere
 
@@ -134,17 +135,24 @@ def control_stage(function: types.FunctionType) -> Control:
 
 def is_converted(code: types.CodeType | None) -> bool:
     """Whether a code object was made here (nested functions of converted ones included)."""
-    return id(code) in _hints
+    return id(code) in _made
 
 
 def hints_of(code: types.CodeType) -> tuple[dict[Place, str], str]:
     """Names for the results at each place of converted code, and the function's name."""
-    return _hints[id(code)][:2]
+    made, name, _ = _made[id(code)]
+    return made.hints, name
 
 
 def invented_in(code: types.CodeType) -> frozenset[str]:
     """The names in converted code that are none of the user's."""
-    return _hints[id(code)][3]
+    return _made[id(code)][0].invented
+
+
+def changes_in(body: Any) -> tuple[Change, ...] | None:
+    """What the body of a loop in converted code changes; None of other functions."""
+    code: Any = getattr(body, "__code__", None)
+    return _made[id(code)][0].changes.get(code.co_name) if is_converted(code) else None
 
 
 def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
@@ -205,7 +213,7 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
 
 
 def _register(code: types.CodeType, made: Control, name: str) -> None:
-    _hints[id(code)] = (made.hints, name, code, made.invented)
+    _made[id(code)] = (made, name, code)
     if not code.co_filename.startswith(OURS):
         in_users_files.add(id(code))
     for constant in code.co_consts:

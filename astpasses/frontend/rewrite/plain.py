@@ -24,12 +24,13 @@ UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, 
 
 
 class Undefined:
-    """The value of a variable that nothing has bound yet. `label` is its name, None for names of our own."""
+    """The value of a variable that nothing has bound yet. `label` is its name, None for names of our own. `was_read`:
+    whether the program has come to where it is read."""
 
-    __slots__ = ("label",)
+    __slots__ = ("label", "was_read")
 
     def __init__(self, label: str | None):
-        self.label = label
+        self.label, self.was_read = label, False
 
     def __repr__(self) -> str:
         return f"<{self.label or 'nothing'}: not bound>"

@@ -15,6 +15,7 @@ from metaphrase.late import dataclass, field
 
 from .lowering import Lowering
 from .scopes import Liveness, Names, bound_names, walk, yields
+from .stores import Change, changes_of
 from .templates import constant, copy_of, expression, locate, name, statements
 
 
@@ -37,6 +38,7 @@ class Regions:
     bound: set[str]
     generator: bool
     live: Liveness
+    changes: dict[str, tuple[Change, ...]]
     owners: list[Owner]
     expressions: Lowering
     block: Any
@@ -149,6 +151,7 @@ class Regions:
             return [node]
         state = self.state_of(node, node.body)
         test, body = self.names.fresh("test"), self.names.fresh("body")
+        self.changes[body] = changes_of(node.body)
         before = set(self.bound)
         head = _place(node.test)
         tested = self.visit(node.test)
@@ -183,6 +186,7 @@ class Regions:
         inner = [bind, *rest]
         state = self.state_of(node, inner)
         body = self.names.fresh("body")
+        self.changes[body] = changes_of(inner)
         before = set(self.bound)
         made = self.region(body, [item], inner, state, node, before)
         if stop:

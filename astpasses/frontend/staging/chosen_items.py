@@ -19,7 +19,7 @@ from metaphrase.ops.compare import and_, eq, ge, lt, select
 from metaphrase.ops.effects import check
 
 from ..flow.joins import joined_number
-from ..operators.arithmetic import is_number
+from ..operators.kinds import is_number
 from ..values.staged_values import Number
 from .demand import need_concrete
 from .literals import elements

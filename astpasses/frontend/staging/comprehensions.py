@@ -33,5 +33,9 @@ def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, te
             here.decisions.must_roll(site, here.rolling)
             raise Restart() from None
     made = here.born([])
-    run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, nothing, ())
+    around, here.filling = here.filling, here.filling if several else [*here.filling, made]
+    try:
+        run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, nothing, ())
+    finally:
+        here.filling = around
     return made

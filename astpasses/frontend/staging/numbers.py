@@ -19,7 +19,7 @@ import numpy as np
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array
 
-from ..operators.arithmetic import WEAK
+from ..operators.kinds import WEAK
 from ..rewrite.plain import Undefined
 from ..values.sources import AttributeSource, ItemSource, NumberSource, Source, is_number
 from ..values.staged_values import Number, Staged, Unsettled

@@ -26,6 +26,7 @@ from ..flow.choices import over_raised, takes_choices
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.generators import mapped, run_items
 from ..flow.iteration import run_while
+from ..flow.joins import parts
 from ..flow.lazy import choose, lazily
 from ..flow.raised import kept, raises_later
 from ..flow.stack_calls import stored_in_rows
@@ -330,6 +331,7 @@ class StagedStager(PlainStager):
             return left if right else negated(left)
         here = current_session()
         if here is not None and type(left) is type(right):
+            here.compared += isinstance(left, StagedArray) or parts(left) is not None
             here.journal.shared.refuse_identity(left, right, here.span())
             require_told_apart(here, left, right)
         if here is not None:

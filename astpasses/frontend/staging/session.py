@@ -109,7 +109,9 @@ class Session:
         self.gathers = False  # whether some list holds rows
         self.gathers_few = decisions.rolls_few  # whether one does that could have its items apart
         self.mixed = 0  # how many joins made numbers of two types one
+        self.compared = 0  # how often it was asked whether two arrays or lists are one
         self.growing: list[list] = []  # lists that the loops around append to
+        self.filling: list[list] = []  # lists that comprehensions are making
         self.list_names: dict[int, tuple[str, list]] = {}
         self.deques: dict[int, list] = {}  # lists that user code takes for deques
         self.bounds: dict[int, int] = {}  # the `maxlen` of some

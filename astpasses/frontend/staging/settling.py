@@ -63,6 +63,7 @@ def _settle(value: Any) -> Any:
             raise NeedConcrete(set(value.roots), why, value.span, value.remedy, refusal=error)
         raise error
     if isinstance(value, Undefined):
+        value.was_read = True
         if here.in_region():
             raise BranchRaised(value.error(), here.span())
         raise value.error()

@@ -34,7 +34,7 @@ from ..calls.call import call_value
 from ..flow.branches import raised_here
 from ..flow.raised import emit_raise, raises_later
 from ..flow.stacks import NeedStack, refuse_printing
-from ..operators.arithmetic import WEAK
+from ..operators.kinds import WEAK
 from ..values.orders import rearranges
 from ..values.sources import SEQUENCES, NumberSource, ObjectSource, room_of
 from ..values.staged_values import Box, Number, StagedArray

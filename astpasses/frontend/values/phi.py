@@ -9,7 +9,7 @@ read from either: what it holds is old.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from metaphrase.core.build import literal
@@ -161,6 +161,13 @@ def family(box: Box) -> list[Box]:
                 reached.add(id(candidate))
                 found.append(candidate)
     return found
+
+
+def is_one_of(box: Box, boxes: Sequence[Box]) -> bool:
+    """Whether it is one of these for sure, whatever the run does."""
+    if any(box is one for one in boxes):
+        return True
+    return isinstance(box.phi, Phi) and box.phi.total and all(is_one_of(one, boxes) for one in box.phi.boxes)
 
 
 def choices_among(box: Box, wanted: Callable[[Box], bool]) -> list[tuple] | None:

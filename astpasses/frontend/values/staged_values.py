@@ -155,13 +155,24 @@ Staged.__hash__ = None  # type: ignore[assignment]
 class Number(Staged):
     """A staged scalar."""
 
-    __slots__ = ("session", "_atom", "python", "narrow", "dim", "among")
+    __slots__ = ("session", "_atom", "python", "narrow", "dim", "among", "doubts", "weak")
 
     def __init__(self, session: Session, atom: Atom | None, kind: type | None, dim: DimLike | None = None):
         self.session, self._atom, self.dim = session, atom, dim
         self.python: Any = kind if kind in _PYTHON else None
         self.narrow: Any = kind if kind not in _PYTHON else None
         self.among: tuple | None = None
+        self.doubts: frozenset[Doubt] = SURE  # whether it is Python's depends on these
+        self.weak: type | None = None  # what it is then
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether a doubtful one has been found to be NumPy's."""
+        return any(doubt.strong for doubt in self.doubts)
+
+    def either(self) -> Number:
+        """The number where it does not matter whose it is."""
+        return Number(self.session, self._atom, None)
 
     @property
     def kind(self) -> type | None:
@@ -198,9 +209,43 @@ class Number(Staged):
         return f"<staged {self.python.__name__ if self.python else self.dtype}>"
 
     def __getattr__(self, name: str) -> Any:
+        if name == "python":
+            for doubt in () if self.is_strong else self.doubts:
+                doubt.ask()
+            return None if self.is_strong else self.weak
         if name.startswith("__"):
             raise AttributeError(name)
         return methods.attribute(self, name)
+
+
+class Doubt:
+    """Whether a loop's variable, a float of Python's before the loop, is one of NumPy's in it: `strong`, once a pass
+    has come to its end. `asked`: whether something depends on that. `within`: the same of the variables of loops
+    around, from which this one is taken."""
+
+    def __init__(self, within: frozenset[Doubt] = frozenset()) -> None:
+        self.asked, self.strong, self.within = False, False, within
+
+    def ask(self) -> None:
+        self.asked = True
+        for doubt in self.within:
+            doubt.ask()
+
+
+SURE: frozenset[Doubt] = frozenset()
+
+
+def is_doubtful(value: Any) -> bool:
+    return isinstance(value, Number) and bool(value.doubts)
+
+
+def doubtful(session: Session, atom: Atom, kind: type, doubts: frozenset[Doubt], among: tuple | None = None) -> Number:
+    """A float, or a bool made of some, of which a pass is to find out whether it is Python's: where none of them is
+    NumPy's."""
+    made = Number(session, atom, None)
+    made.doubts, made.weak, made.among = doubts, kind, among
+    del made.python  # asked for it, it says what the doubts have come to
+    return made
 
 
 def counts(number: Number) -> bool:
