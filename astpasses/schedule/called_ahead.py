@@ -27,7 +27,7 @@ from metaphrase.core.scalars import CALLED, facts
 from .blocks import Blocks
 from .fold import MAX_NODES
 from .interchange import middle_of
-from .lifetimes import Lifetimes, keys_read, keys_written, read_before_given
+from .lifetimes import Lifetimes, keys_read, keys_written, lifetimes_in, read_before_given
 from .nest import (
     Bind,
     Buf,
@@ -84,7 +84,7 @@ class _Ahead:
 
     def __init__(self, fn: Fn, target: Target):
         self.fn, self.target = fn, target
-        self.lifetimes, self.facts = Lifetimes(fn.body), Facts(fn.facts.ranges)
+        self.lifetimes, self.facts = lifetimes_in(fn), Facts(fn.facts.ranges)
 
     def block(self, block: tuple[Stmt, ...], around: For | None) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []

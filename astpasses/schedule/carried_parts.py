@@ -52,7 +52,7 @@ class CarriedLoop:
 def carried_loops(fn: Fn, target: Target, work: Work) -> tuple[Fn, dict[Stmt, CarriedLoop]]:
     """The loops of a function whose iterations only combine into the variables that they carry, and the function that
     has them: the same, with fewer copies, and with sums of floats that are added up behind a loop, in order."""
-    if not any(_may_carry(s, target) for s in walk(fn.body)):
+    if not _Search(fn, target, work).is_worth_it(fn.body):
         return fn, {}
     search = _Search(replace(fn, body=without_copies(fn, target)), target, work)
     body = search.block(search.fn.body)
@@ -73,6 +73,17 @@ class _Search:
         self.around: frozenset[str] = frozenset()  # indices of loops
         self.loops: dict[Stmt, CarriedLoop] = {}
         self.has_found = False
+
+    def is_worth_it(self, block: tuple[Stmt, ...]) -> bool:
+        """Whether there are such loops that may have several parts."""
+        for stmt in block:
+            if isinstance(stmt, For):
+                if _may_carry(stmt, self.target) and not self.is_short(stmt):
+                    return True
+                self.facts.learn(stmt.index, 0, stmt.extent - 1)
+            if any(map(self.is_worth_it, stmt.blocks)):
+                return True
+        return False
 
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []

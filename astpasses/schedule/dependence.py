@@ -62,6 +62,7 @@ class Item:
         return self
 
 
+@fact
 def summarize(stmt: Stmt) -> Item:
     """The Item of one statement of a block."""
     if isinstance(stmt, Nest):

@@ -14,9 +14,8 @@ from __future__ import annotations
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.late import dataclass, field
-from metaphrase.locks import cached_property
 
-from .lifetimes import Lifetimes, key_of, read_before_given, wanted_behind
+from .lifetimes import key_of, lifetimes_in, read_before_given, wanted_in
 from .nest import (
     Bind,
     Buf,
@@ -57,15 +56,8 @@ class Independence:
     """Of the loops of one function."""
 
     def __init__(self, fn: Fn, target: Target, facts: Facts):
-        self.target, self.facts, self.body = target, facts, fn.body
-        self.lifetimes = Lifetimes(fn.body)
-
-    @cached_property
-    def wanted(self) -> dict[Stmt, frozenset[str]]:
-        """Of each statement the variables that are wanted behind it."""
-        wanted: dict[Stmt, frozenset[str]] = {}
-        wanted_behind(self.body, wanted.__setitem__)
-        return wanted
+        self.fn, self.target, self.facts = fn, target, facts
+        self.lifetimes = lifetimes_in(fn)
 
     def roles(self, loop: For, counting: bool = False, in_order: bool = False) -> Roles | None:
         """Those of all storages that a loop writes; None where one stands in the way. `counting`: stores may become
@@ -77,7 +69,7 @@ class Independence:
         before, _ = read_before_given(loop.body, frozenset([loop.index])) if ordered else (set(), None)
         variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
         # Iterations of a user's loop are not known to be independent: what one branch leaves may be wanted.
-        before |= self.wanted.get(loop, frozenset()) if ordered else set()
+        before |= wanted_in(self.fn).get(loop, frozenset()) if ordered else set()
         if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
             return None
         for inner in (loop, *inside):

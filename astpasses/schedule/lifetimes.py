@@ -21,6 +21,7 @@ from .nest import (
     CallFn,
     Combine,
     Effect,
+    Fn,
     For,
     Grow,
     If,
@@ -98,6 +99,11 @@ def keys_read(stmt: Stmt) -> frozenset[Key]:
 
 
 @fact
+def variables_read(stmt: Stmt) -> frozenset[str]:
+    return frozenset(key for key in keys_read(stmt) if isinstance(key, str))
+
+
+@fact
 def keys_written(stmt: Stmt) -> frozenset[Key]:
     """What a statement itself gives a value to."""
     found: set[Key] = set() if stmt.binds is None else {stmt.binds}
@@ -114,7 +120,7 @@ def wanted_behind(
     all. `names`: of which variables; None: of all."""
 
     def read(stmt: Stmt) -> frozenset[str]:
-        return frozenset(k for k in keys_read(stmt) if isinstance(k, str) and (names is None or k in names))
+        return variables_read(stmt) if names is None else variables_read(stmt).intersection(names)
 
     def ahead_of(block: tuple[Stmt, ...], wanted: frozenset[str]) -> frozenset[str]:
         for stmt in reversed(block):
@@ -138,6 +144,20 @@ def wanted_behind(
             wanted |= first
 
     ahead_of(body, frozenset())
+
+
+@fact
+def lifetimes_in(fn: Fn) -> Lifetimes:
+    """Those of a function's body."""
+    return Lifetimes(fn.body)
+
+
+@fact
+def wanted_in(fn: Fn) -> dict[Stmt, frozenset[str]]:
+    """Of each statement of a function the variables that are wanted behind it."""
+    wanted: dict[Stmt, frozenset[str]] = {}
+    wanted_behind(fn.body, wanted.__setitem__)
+    return wanted
 
 
 class Lifetimes:
@@ -218,4 +238,15 @@ class Lifetimes:
         return 2 * begin <= self.events[key][0] and self.events[key][-1] < 2 * end
 
 
-__all__ = ["Key", "Lifetimes", "key_of", "keys_read", "keys_written", "read_before_given", "wanted_behind"]
+__all__ = [
+    "Key",
+    "Lifetimes",
+    "key_of",
+    "keys_read",
+    "keys_written",
+    "lifetimes_in",
+    "read_before_given",
+    "variables_read",
+    "wanted_behind",
+    "wanted_in",
+]

@@ -15,7 +15,7 @@ from metaphrase.core.dims import product, symbols
 from metaphrase.core.facts import Facts
 
 from .dependence import INSIDE, disjoint, in_blocks, in_rows, in_step
-from .lifetimes import Lifetimes, key_of
+from .lifetimes import key_of, lifetimes_in
 from .nest import Access, Buf, Fn, For, Grow, If, Map, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
 from .target import Target
 
@@ -75,7 +75,7 @@ def place(fn: Fn, target: Target) -> Fn:
         buf.space = "frame" if not buf.dims or buf in frame else "arena"
     if all(s.kind == "seq" for s in walk(fn.body) if isinstance(s, For)):
         return replace(fn, temps=temps)
-    lifetimes = Lifetimes(fn.body)
+    lifetimes = lifetimes_in(fn)
 
     def with_private(stmt: Stmt) -> Stmt:
         if not stmt.blocks:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .lifetimes import Lifetimes
+from .lifetimes import Lifetimes, lifetimes_in
 from .nest import Buf, Fn, For, Stmt, Swap, While, local, touched, walk
 from .runs import Run, may_be_rounds
 from .swaps import exchange
@@ -88,7 +88,7 @@ def _exchange(stmt: Swap, fn: Fn, spares: set[Buf]) -> Stmt:
 
 def _turned(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     turned: list[Run] = []
-    body = _in_block(fn.body, fn, target, Lifetimes(fn.body), turned)
+    body = _in_block(fn.body, fn, target, lifetimes_in(fn), turned)
     if target.threads and turned:  # the elements of a row may go their own ways, too
         return in_rounds(replace(fn, body=body), target)
     return body

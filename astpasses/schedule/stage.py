@@ -78,7 +78,7 @@ def _each(rule: Callable[[Fn, Target], tuple[Stmt, ...]]) -> Callable[[Program],
     """The pass that gives every function the body that `rule` makes of it."""
 
     def run(program: Program) -> Program:
-        entry, *fns = (replace(fn, body=rule(fn, program.target)) for fn in (program.entry, *program.fns))
+        entry, *fns = (fn.with_body(rule(fn, program.target)) for fn in (program.entry, *program.fns))
         return replace(program, entry=entry, fns=tuple(fns))
 
     return run

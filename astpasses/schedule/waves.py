@@ -32,7 +32,7 @@ from metaphrase.late import dataclass, field
 from .dependence import Distance, disjoint, distance, slope
 from .independence import Independence
 from .interchange import names_of
-from .lifetimes import Lifetimes
+from .lifetimes import Lifetimes, lifetimes_in
 from .nest import (
     Access,
     Bind,
@@ -58,15 +58,19 @@ from .target import Target
 def in_waves(fn: Fn, target: Target, independent: bool) -> tuple[Stmt, ...]:
     """The body of a function with such rounds side by side: all that is in loops whose rounds do not depend on one
     another, which threads may have shared by then, or all that is not."""
-    if not any(isinstance(s, For) and waiting(s, target) is not None for s in walk(fn.body)):
+    may_wait = {s for s in walk(fn.body) if isinstance(s, For) and waiting(s, target) is not None}
+    if not may_wait:
         return fn.body
-    lifetimes, facts = Lifetimes(fn.body), Facts(fn.facts.ranges)
+    lifetimes, facts = lifetimes_in(fn), Facts(fn.facts.ranges)
     independence = Independence(fn, target, facts)
 
     def inside(block: tuple[Stmt, ...], free: bool) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
             here, wave = free, None
+            if may_wait.isdisjoint(walk((stmt,))):
+                rows.append(stmt)
+                continue
             if isinstance(stmt, For):
                 facts.learn(stmt.index, 0, stmt.extent - 1)
                 here = free or independence.roles(stmt) is not None

@@ -95,7 +95,7 @@ class Dim:
         total = dict(self.terms)
         for monomial, coefficient in terms_of(other):
             total[monomial] = total.get(monomial, 0) + coefficient
-        return _make(total)
+        return of_terms(total)
 
     __radd__ = __add__
 
@@ -111,7 +111,7 @@ class Dim:
                 powers[atom] = powers.get(atom, 0) + power
             monomial = tuple(sorted(powers.items(), key=lambda item: item[0].text))
             total[monomial] = total.get(monomial, 0) + a * b
-        return _make(total)
+        return of_terms(total)
 
     __rmul__ = __mul__
 
@@ -178,7 +178,8 @@ def terms_of(dim: DimLike) -> tuple[tuple[Monomial, int], ...]:
     return dim.terms if isinstance(dim, Dim) else ((((), dim),) if dim else ())
 
 
-def _make(terms: Mapping[Monomial, int]) -> DimLike:
+def of_terms(terms: Mapping[Monomial, int]) -> DimLike:
+    """The sum of monomials with coefficients."""
     kept = [(m, c) for m, c in terms.items() if c]
     if not kept:
         return 0
@@ -220,8 +221,8 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
     if isinstance(b, int) and b > 0:
         if b == 1:
             return a
-        whole = _make({m: c // b for m, c in terms_of(a) if c % b == 0})
-        rest = _make({m: c for m, c in terms_of(a) if c % b})
+        whole = of_terms({m: c // b for m, c in terms_of(a) if c % b == 0})
+        rest = of_terms({m: c for m, c in terms_of(a) if c % b})
         if isinstance(rest, int):
             return whole + rest // b
         return whole + _atom("floordiv", rest, b)
@@ -240,7 +241,7 @@ def mod(a: DimLike, b: DimLike) -> DimLike:
         return -mod(-a, -b)
     if isinstance(b, int) and b > 0:  # the coefficients nearest to 0, of which products stay small
         half = (b - 1) // 2
-        rest = _make({m: (c + half) % b - half if m else c % b for m, c in terms_of(a)})
+        rest = of_terms({m: (c + half) % b - half if m else c % b for m, c in terms_of(a)})
         return rest % b if isinstance(rest, int) else _atom("mod", rest, b)
     return _atom("mod", a, b)
 
@@ -343,7 +344,7 @@ def linear(dim: DimLike, name: str) -> tuple[int, DimLike] | None:
             coefficient = factor
         else:
             rest[monomial] = factor
-    others = _make(rest)
+    others = of_terms(rest)
     return (coefficient, others) if coefficient and name not in symbols(others) else None
 
 

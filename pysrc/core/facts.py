@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .dims import Atom, Dim, DimLike, Sym, dim_max, dim_min, floordiv, mod, symbols, terms_of
+from .dims import Atom, Dim, DimLike, Monomial, Sym, dim_max, dim_min, floordiv, mod, of_terms, symbols, terms_of
 
 Range = tuple[DimLike | None, DimLike | None]
 _DEPTH = 7
@@ -291,15 +291,14 @@ def divide(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
 
 def _linear_in(dim: Dim, atom: Atom) -> tuple[DimLike, DimLike] | None:
     """slope, rest with dim = slope * atom + rest and no atom in either; None if it is not so."""
-    slope: DimLike = 0
-    rest: DimLike = 0
+    slope: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
     for monomial, coefficient in dim.terms:
-        powers = dict(monomial)
-        if atom not in powers:
-            rest = rest + (Dim(((monomial, 1),)) * coefficient if monomial else coefficient)
-        elif powers[atom] == 1:
-            left = tuple((a, p) for a, p in monomial if a != atom)
-            slope = slope + (Dim(((left, 1),)) * coefficient if left else coefficient)
+        powers = [power for a, power in monomial if a == atom]
+        if not powers:
+            rest[monomial] = coefficient
+        elif powers == [1]:
+            slope[tuple(pair for pair in monomial if pair[0] != atom)] = coefficient
         else:
             return None
-    return slope, rest
+    return of_terms(slope), of_terms(rest)

@@ -65,21 +65,21 @@ class Regions:
         made = self.starts(owner, at) + made or statements("pass", at)
         if shared:
             made = [gast.copy_location(gast.Nonlocal(shared), at), *made]
-        (function,) = statements(f"def {label}({', '.join(params)}): body", at, body=made)
-        return [function]
+        return statements(f"def label({', '.join(params)}): body", at, label=label, body=made)
 
     def state_functions(self, state: list[str], at: gast.AST) -> tuple[list, str, str]:
         getter, setter = self.names.fresh("get_state"), self.names.fresh("set_state")
         given = "state"
         while given in self.around or given in state:
             given += "_"
-        packed = "(" + "".join(f"{n}, " for n in state) + ")"
-        text = f"def {getter}():\n    return {packed}\n"
-        if state:
-            text += f"def {setter}({given}):\n    nonlocal {', '.join(state)}\n    {packed} = {given}\n"
-        else:
-            text += f"def {setter}({given}):\n    pass\n"
-        return statements(text, at), getter, setter
+        read, bound = ([name(n, at, store) for n in state] for store in (False, True))
+        packed, target = gast.Tuple(read, gast.Load()), gast.Tuple(bound, gast.Store())
+        change = statements(
+            "nonlocal names\ntarget = given" if state else "pass", at, names=state, target=target, given=given
+        )
+        text = "def getter(): return packed\ndef setter(given): change"
+        holes = {"getter": getter, "setter": setter, "packed": packed, "change": change, "given": given}
+        return statements(text, at, **holes), getter, setter
 
     def called(
         self,
