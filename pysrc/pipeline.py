@@ -186,10 +186,10 @@ def run(name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any)
 # ---- stages in a row ---------------------------------------------------------------------------------------
 
 
-def _optimized(function: Function, before_transform: bool) -> Function:
+def _optimized(function: Function, before_transform: bool, in_haste: bool = False) -> Function:
     from .astpasses.optimize import optimize
 
-    return optimize(function, before_transform=before_transform)
+    return optimize(function, before_transform=before_transform, in_haste=in_haste)
 
 
 def cleaned(function: Function) -> Function:
@@ -197,9 +197,9 @@ def cleaned(function: Function) -> Function:
     return _optimized(function, True)
 
 
-def finished(function: Function) -> Function:
-    """Simplified after the last transformation."""
-    return run("transformed", _optimized, function, False)
+def finished(function: Function, in_haste: bool = False) -> Function:
+    """Simplified after the last transformation. `in_haste`: for a few calls only."""
+    return run("transformed", _optimized, function, False, in_haste)
 
 
 def numpy_text(

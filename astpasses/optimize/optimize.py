@@ -112,26 +112,26 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def optimize(function: Function, *, before_transform: bool) -> Function:
-    """Run the passes in order until none changes anything. `before_transform` leaves out those that are not
-    safe before differentiation. The passes do not look through calls: what is not worth a call is written
+def optimize(function: Function, *, before_transform: bool, in_haste: bool = False) -> Function:
+    """Run the passes in order until none changes anything, or once (`in_haste`). `before_transform` leaves out those
+    that are not safe before differentiation. The passes do not look through calls: what is not worth a call is written
     out first, and a function that is called is a program of its own. A function with derivative rules of its own is
     a call when all derivatives are taken."""
     if not before_transform and has_rules(function):
         function = without_rules(dead.dead(function))
-    function = _clean(written_out(function, worth_calling(function)), before_transform)
+    function = _clean(written_out(function, worth_calling(function)), before_transform, 1 if in_haste else ROUNDS)
     if before_transform:
         return function
     return open_gradients.open_barriers(clean_callees(function, open_gradients.open_barriers, "open barriers"))
 
 
-def _clean(function: Function, before_transform: bool) -> Function:
+def _clean(function: Function, before_transform: bool, rounds: int) -> Function:
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
     passes = [p for p in PASSES if p.pre_ad_safe or not before_transform]
     idle: dict[str, Function] = {}  # the program in which a pass found nothing to do
-    for _ in range(ROUNDS):
-        start = function
-        function = clean_callees(function, lambda callee: _clean(callee, before_transform), ("clean", before_transform))
+    for _ in range(rounds):
+        start, how = function, ("clean", before_transform, rounds)
+        function = clean_callees(function, lambda callee: _clean(callee, before_transform, rounds), how)
         for one in passes:
             if idle.get(one.name) is function:
                 continue

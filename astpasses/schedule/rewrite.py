@@ -8,7 +8,6 @@ In: a tree and what is to change in it. Out: a new tree; statements are never ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from metaphrase.core.dims import substitute
 
@@ -88,8 +87,8 @@ def _bound(stmt: Stmt, names: Mapping[str, str]) -> Stmt:
     if name is None:
         return stmt
     if isinstance(stmt, For):
-        return replace(stmt, index=name)
-    return replace(stmt, counter=name) if isinstance(stmt, While) else replace(stmt, name=name)  # type: ignore[type-var]
+        return stmt.anew(index=name)
+    return stmt.anew(counter=name) if isinstance(stmt, While) else stmt.anew(name=name)
 
 
 def with_storages(stmt: Stmt, storages: Mapping[Buf, Buf]) -> Stmt:

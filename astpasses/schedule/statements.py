@@ -65,9 +65,11 @@ class Stmt:
     def but(self: Self, **parts: Any) -> Self:
         """The statement with other parts; itself where it has these already, so that its facts stay known."""
         held = self.__dict__
-        if all(_same(part, held[name]) for name, part in parts.items()):
-            return self
-        made = object.__new__(type(self))
+        return self if all(_same(part, held[name]) for name, part in parts.items()) else self.anew(**parts)
+
+    def anew(self: Self, **parts: Any) -> Self:
+        """Another statement with these parts, and the others of this one."""
+        made, held = object.__new__(type(self)), self.__dict__
         made.__dict__.update({name: held[name] for name in self.__dataclass_fields__} | parts)  # type: ignore[attr-defined]
         return made
 
@@ -237,7 +239,7 @@ class For(Stmt):
         if parts is not None:
             parts = replace(parts, whole=change.dim(parts.whole), length=change.dim(parts.length))
         partials = tuple((change.place(buf, ())[0], monoid) for buf, monoid in self.partials)
-        return replace(self, extent=change.dim(self.extent), parts=parts, partials=partials)
+        return self.anew(extent=change.dim(self.extent), parts=parts, partials=partials)
 
 
 @dataclass(eq=False)
@@ -271,7 +273,7 @@ class While(Stmt):
 
     def changed(self, change: Change) -> While:
         limit = None if self.limit is None else change.dim(self.limit)
-        return replace(self, condition=change.expression(self.condition), limit=limit)
+        return self.anew(condition=change.expression(self.condition), limit=limit)
 
 
 @dataclass(eq=False)

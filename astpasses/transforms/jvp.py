@@ -88,6 +88,14 @@ def _let(builder: Builder, let: Let, env: dict[Var, Atom], dots: dict[Var, Atom]
             dots.update((v, dot) for v in (old, new) if isinstance(v, Var))
 
 
+def _of_region(
+    function: Function, nonzero: Sequence[bool], instantiate: Sequence[bool] | None = None
+) -> tuple[Function, list[bool]]:
+    """The jvp program of a region: made once, although each trial of a loop around asks for it."""
+    key = ("jvp of a region", tuple(nonzero), None if instantiate is None else tuple(instantiate))
+    return derived(function, key, lambda: jvp(function, nonzero, instantiate))
+
+
 def tangents_of(builder: Builder, let: Let, arg_dots: list[Atom | None]) -> Sequence[Atom | None]:
     """The tangents of the results of an operation that stands in the program already, computed in `builder`."""
     if all(d is None for d in arg_dots):
@@ -110,7 +118,7 @@ def _applied(builder: Builder, let: Let, arg_dots: list[Atom | None]) -> tuple:
     if rule is ByTransform:
         if let.primitive.name in _RULED:
             return _RULED[let.primitive.name](let, arg_dots)
-        outs, (out_dots,) = region_series(let, [arg_dots], jvp)
+        outs, (out_dots,) = region_series(let, [arg_dots], _of_region)
         return outs, out_dots
     if isinstance(rule, Joint):
         return rule.rule(let.args, arg_dots, **let.attributes)

@@ -347,11 +347,13 @@ def _key_text(key: tuple, leaf: Any) -> str:
     return python.__name__ if python else f"{dtype} of rank {rank}"
 
 
-def numpy_specialisation(program: Program, dims: tuple[Dims, ...], least: dict[str, int]) -> Specialisation:
-    """A Program ready to run as NumPy source."""
+def numpy_specialisation(
+    program: Program, dims: tuple[Dims, ...], least: dict[str, int], at_first: bool = False
+) -> Specialisation:
+    """A Program ready to run as NumPy source. `at_first`: only till native code is there, and simplified in haste."""
     from ..astpasses.emit.numpy_source import compile_numpy
 
-    function = finished(program.function)
+    function = finished(program.function, in_haste=at_first)
     text = numpy_text(function, program.name)
     compiled = compile_numpy(text)
 

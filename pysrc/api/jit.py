@@ -192,7 +192,7 @@ class Jit(Transformed):
             self._sign(made, f"({text})")
             return made
         if config.native and config.tier == "background":
-            first = numpy_specialisation(program, dims, least)
+            first = numpy_specialisation(program, dims, least, at_first=True)
             self._sign(first, f"({text})")
             self.building = [one for one in self.building if not one.wait(0)]
             self.building.append(

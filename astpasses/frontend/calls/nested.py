@@ -28,6 +28,7 @@ from metaphrase.ops.shape import convert
 from metaphrase.source import UnsupportedError
 
 from ..operators.indexing import write_view
+from ..operators.kinds import is_doubtful
 from ..staging.literals import capture_array
 from ..staging.numbers import hidden_number
 from ..staging.session import Session
@@ -72,7 +73,7 @@ def _kind(here: Session, value: Any, depth: int = 8) -> Hashable:
         return (value.type, value.writeable) if value.box.known is None and value.box.phi is None else None
     if type(value) is Number:
         plain = value.type.dtype.kind == "f" and isinstance(value._atom, Var) and value.narrow is None
-        return (value.type, value.python) if plain else None
+        return (value.type, "in doubt" if value.doubts else value.python) if plain else None
     return (type(value), repr(value)) if value is None or type(value) in (bool, int, float, str) else None
 
 
@@ -99,6 +100,10 @@ def call_again(here: Session, function: types.FunctionType, run: Callable[[], An
     known = None if here.attempts or function.__code__.co_flags & 0x20 else repeated(here, function, args, keywords)
     if known is None or known.operations is None or any(_runs(outer, function.__code__) for outer in sessions()):
         return run()
+    if known.program is not None or known.operations >= WRITTEN_OUT:
+        for leaf in tree_util.tree_leaves((args, keywords)):
+            if is_doubtful(leaf):
+                leaf.ask()  # a program is for numbers of one kind
     if known.program is None and known.operations >= WRITTEN_OUT:
         known.program = _staged(here, function, args, keywords)
     if known.program is not None and _serves_now(known.program):

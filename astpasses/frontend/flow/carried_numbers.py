@@ -2,7 +2,7 @@
 
 In: what a number is before the loop, and at the end of an iteration. Out: what it is in the body, and whether the plan
 had to be widened. A float that is Python's before the loop may be NumPy's in it (`t = 0.0`, `t = t + x[i]`): whose it
-is stays in doubt (see `Doubt` in staged_values.py), and a pass whose body does not depend on it need not be done again.
+is stays in doubt (see `values/doubts.py`), and a pass whose body does not depend on it need not be done again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
 
-from ..operators.kinds import WEAK, is_of_two_types, is_strong, weak_type
-from ..values.staged_values import Doubt, Number, doubtful, is_doubtful
+from ..operators.kinds import WEAK, doubtful, is_doubtful, is_of_two_types, is_strong, weak_type
+from ..values.doubts import Doubt
+from ..values.staged_values import Number
 from .joins import constants, either, joined_number, nonnegative, number_of
 from .specs import Path, Spec
 

@@ -18,7 +18,7 @@ from metaphrase.core.types import Array, i64
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import or_
 
-from ..operators.kinds import is_number
+from ..operators.kinds import is_doubtful, is_number
 from ..rewrite.plain import Undefined
 from ..staging.demand import sizes_of
 from ..staging.positions import said
@@ -27,7 +27,7 @@ from ..staging.signals import PeelFirst, TrialOver
 from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import all_of, choices_among
-from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, is_doubtful
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
 from .carried_numbers import Numbers
 from .carried_sizes import Sizes
 from .choices import MOST, choosable, one_of, tag_of, united

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 import types
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -194,7 +195,7 @@ class _Search:
         return AttributeLocation(owner, what) if plain else None
 
 
-_changes: dict[types.CodeType, tuple[Change, ...]] = {}
+_changes: weakref.WeakKeyDictionary[types.CodeType, tuple[Change, ...]] = weakref.WeakKeyDictionary()
 
 
 def _changes_by(function: types.FunctionType) -> tuple[Change, ...]:

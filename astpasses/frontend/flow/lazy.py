@@ -17,11 +17,11 @@ from metaphrase.core.native import Point
 from metaphrase.ops.compare import and_ as core_and
 from metaphrase.ops.compare import or_ as core_or
 
-from ..operators.kinds import common_doubts, settled_kinds
+from ..operators.kinds import common_doubts, doubtful, settled_kinds
 from ..staging.knowledge import assuming, is_there, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised
-from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth, doubtful
+from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
 from .branches import branch, raised_here, static_truth, truth_atom
 
 _CONTAINERS = (list, tuple, dict, set, frozenset)

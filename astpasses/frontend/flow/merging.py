@@ -20,7 +20,7 @@ from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import le, not_
 from metaphrase.ops.effects import check
 
-from ..operators.kinds import WEAK, common_doubts, is_number, settled_kinds
+from ..operators.kinds import WEAK, common_doubts, doubtful, is_number, settled_kinds
 from ..rewrite.plain import Undefined
 from ..staging.demand import whole_numbers
 from ..staging.positions import said
@@ -30,7 +30,7 @@ from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import Phi, UnknownAlias, all_of, bind, candidates_of, choices_among, family, paths_of
-from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized, doubtful
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
 from ..values.views import Rectangle
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End

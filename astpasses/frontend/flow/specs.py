@@ -24,7 +24,8 @@ from metaphrase.core.ir import Atom, Var
 from metaphrase.late import dataclass
 
 from ..rewrite.plain import Undefined
-from ..values.staged_values import Doubt, Maybe, StagedArray
+from ..values.doubts import Doubt
+from ..values.staged_values import Maybe, StagedArray
 
 Path = tuple
 

@@ -33,8 +33,18 @@ from ..flow.iterators import Ranged
 from ..rewrite.plain import OPERATORS
 from ..staging.session import Session, session
 from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
-from ..values.staged_values import Number, Staged, StagedArray, counts, doubtful, is_doubtful
-from .kinds import WEAK, common_doubts, dtype_of, is_of_two_types, is_wide, settled_kinds, weak_type
+from ..values.staged_values import Number, Staged, StagedArray, counts
+from .kinds import (
+    WEAK,
+    common_doubts,
+    doubtful,
+    dtype_of,
+    is_doubtful,
+    is_of_two_types,
+    is_wide,
+    settled_kinds,
+    weak_type,
+)
 
 UFUNCS: dict[str, np.ufunc] = {
     "+": np.add,

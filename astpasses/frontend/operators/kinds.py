@@ -1,6 +1,6 @@
 """Whose numbers are: Python's, NumPy's, of two types, or not known yet; and what NumPy's promotion makes of that.
 
-In: numbers, staged or not. Out: their kinds. What is doubtful (see `Doubt` in staged_values.py) stays so where it may.
+In: numbers, staged or not. Out: their kinds. What is doubtful (see `values/doubts.py`) stays so where it may.
 """
 
 from __future__ import annotations
@@ -10,11 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from ..values.staged_values import Doubt, Number, is_doubtful
+from metaphrase.core.ir import Atom
+
+from ..staging.session import Session
+from ..values.doubts import Doubt
+from ..values.staged_values import Number
 
 WEAK = {bool: np.dtype(bool), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")}
 RANK = [bool, int, float, complex]
 _WIDE = [np.dtype(kind) for kind in "?bhilBHILdD"]  # with these a float of Python's is as wide as one of NumPy's
+
+
+def is_doubtful(value: Any) -> bool:
+    return isinstance(value, Number) and bool(value.doubts)
+
+
+def doubtful(session: Session, atom: Atom, kind: type, doubts: frozenset[Doubt], among: tuple | None = None) -> Number:
+    """A float, or a bool made of some, of which a pass is to find out whether it is Python's: where none of them is
+    NumPy's."""
+    made = Number(session, atom, None)
+    made.doubts, made.weak, made.among = doubts, kind, among
+    del made.python  # asked for it, it says what the doubts have come to
+    return made
 
 
 def is_number(value: Any) -> bool:

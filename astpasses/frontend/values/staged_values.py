@@ -25,6 +25,8 @@ from metaphrase.core.types import Array
 from metaphrase.late import module
 from metaphrase.source import UnsupportedError
 
+from .doubts import SURE, Doubt
+
 if TYPE_CHECKING:
     from metaphrase.core.ir import Atom
 
@@ -170,6 +172,14 @@ class Number(Staged):
         """Whether a doubtful one has been found to be NumPy's."""
         return any(doubt.strong for doubt in self.doubts)
 
+    def ask(self) -> type | None:
+        """Whose a doubtful one is, as far as is known: something depends on it."""
+        if self.is_strong:
+            return None
+        for doubt in self.doubts:
+            doubt.ask()
+        return self.weak
+
     def either(self) -> Number:
         """The number where it does not matter whose it is."""
         return Number(self.session, self._atom, None)
@@ -210,42 +220,10 @@ class Number(Staged):
 
     def __getattr__(self, name: str) -> Any:
         if name == "python":
-            for doubt in () if self.is_strong else self.doubts:
-                doubt.ask()
-            return None if self.is_strong else self.weak
+            return self.ask()
         if name.startswith("__"):
             raise AttributeError(name)
         return methods.attribute(self, name)
-
-
-class Doubt:
-    """Whether a loop's variable, a float of Python's before the loop, is one of NumPy's in it: `strong`, once a pass
-    has come to its end. `asked`: whether something depends on that. `within`: the same of the variables of loops
-    around, from which this one is taken."""
-
-    def __init__(self, within: frozenset[Doubt] = frozenset()) -> None:
-        self.asked, self.strong, self.within = False, False, within
-
-    def ask(self) -> None:
-        self.asked = True
-        for doubt in self.within:
-            doubt.ask()
-
-
-SURE: frozenset[Doubt] = frozenset()
-
-
-def is_doubtful(value: Any) -> bool:
-    return isinstance(value, Number) and bool(value.doubts)
-
-
-def doubtful(session: Session, atom: Atom, kind: type, doubts: frozenset[Doubt], among: tuple | None = None) -> Number:
-    """A float, or a bool made of some, of which a pass is to find out whether it is Python's: where none of them is
-    NumPy's."""
-    made = Number(session, atom, None)
-    made.doubts, made.weak, made.among = doubts, kind, among
-    del made.python  # asked for it, it says what the doubts have come to
-    return made
 
 
 def counts(number: Number) -> bool:
