@@ -249,11 +249,9 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
                 make_attributes_known(here, arg)
         expand_inside(here, [*args, *keywords.values()])
         if here.in_region() and module.split(".")[0] in ("logging", "warnings"):
-            raise UnsupportedError(
+            raise here.unsupported(
                 f"{function.__name__} of {module} would be told once, while translating, whatever the branch",
-                here.span(),
-                code="no-translation",
-                remedy="print, or say it outside of the translated function",
+                "print, or say it outside of the translated function",
             )
         given = hosted(args, keywords)
         if module.split(".")[0] in _EXACT and has_staged(given):

@@ -13,8 +13,6 @@ import collections
 import operator
 from typing import Any
 
-from metaphrase.source import UnsupportedError
-
 from ..flow.branches import nothing, run_branch
 from ..flow.gathering import is_gathered, refuse_read
 from ..flow.generators import run_items
@@ -96,9 +94,6 @@ def list_method(here: Session, target: list, name: str, args: tuple) -> tuple[st
         here.journal.note(StructureLocation(target))
         target[:] = made
         return "copy", ()
-    raise UnsupportedError(
-        f"{name} of a deque has no translation yet",
-        here.span(),
-        code="no-translation",
-        remedy="use append, appendleft, pop, popleft, extend, or a list",
+    raise here.unsupported(
+        f"{name} of a deque has no translation yet", "use append, appendleft, pop, popleft, extend, or a list"
     )

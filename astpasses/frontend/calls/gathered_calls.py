@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from metaphrase.astpasses.library.lists import best_by, order_by, require
-from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import Rows, all_known, columns, gathered, length
 from ..flow.iteration import run_for
@@ -96,11 +95,10 @@ def in_order(here: Session, items: list, key: Any, reverse: bool) -> list:
     """`sorted(items)`: a new list, gathered as well."""
     tree, arrays, python = columns(here, items)
     if key is None and not is_one_column(here, items):
-        raise UnsupportedError(
+        raise here.unsupported(
             "sorted would compare tuples of a list whose length is only known when the program runs",
-            here.span(),
+            "give a key that is a number: sorted(items, key=lambda item: item[0])",
             code="gathered",
-            remedy="give a key that is a number: sorted(items, key=lambda item: item[0])",
         )
     if key is None:
         made = [call_value(np.sort, (arrays[0],), {})]

@@ -24,7 +24,6 @@ from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import floor as floor_
 from metaphrase.ops.elementary import isfinite, isinf, isnan
 from metaphrase.ops.special import tgamma
-from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import SPELLED, elementwise
 from ..operators.kinds import WEAK
@@ -146,12 +145,7 @@ def gamma(x: Any) -> Any:
 
 @answers(math.fsum)
 def fsum(values: Any) -> Any:
-    raise UnsupportedError(
-        "math.fsum rounds once, which a translated sum can't",
-        session().span(),
-        code="no-translation",
-        remedy="use sum(...) or numpy.sum(...)",
-    )
+    raise session().unsupported("math.fsum rounds once, which a translated sum can't", "use sum(...) or numpy.sum(...)")
 
 
 @answers(math.fabs)

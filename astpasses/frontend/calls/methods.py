@@ -13,7 +13,7 @@ import numpy as np
 
 from metaphrase.core.dims import product
 from metaphrase.ops.shape import bitcast, convert
-from metaphrase.source import SourceError, UnsupportedError, close_name
+from metaphrase.source import SourceError, close_name
 
 from ..flow.gathering import items_of_array
 from ..operators.python_numbers import to_integer
@@ -226,7 +226,7 @@ def fill(value: StagedArray, with_: Any) -> None:
 
 def _refused(name: str, why: str, remedy: str) -> Callable:
     def method(value: Any, *args: Any, **keywords: Any) -> Any:
-        raise UnsupportedError(f"x.{name}(...) {why}", session().span(), code="no-attribute", remedy=remedy)
+        raise session().unsupported(f"x.{name}(...) {why}", remedy, code="no-attribute")
 
     return method
 

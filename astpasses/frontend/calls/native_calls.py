@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from metaphrase.astpasses.library.arrays import update_at
-from metaphrase.source import UnsupportedError
 
 from ..staging.journal import noticed
 from ..staging.python_names import python_name
@@ -70,18 +69,13 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
     refuse_given(here, args, keywords, name)
     if has_staged(args) or has_staged(keywords):
         if top in ("numpy", "scipy", "math", "cmath"):
-            raise UnsupportedError(
+            raise here.unsupported(
                 f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
-                here.span(),
-                code="no-translation",
-                remedy="use functions that have one, compute it outside, or make arguments static (static_argnames)",
+                "use functions that have one, compute it outside, or make arguments static (static_argnames)",
             )
         if top not in _PURE and here.in_region():
-            raise UnsupportedError(
-                f"{name} is not Python, and can't be translated",
-                here.span(),
-                code="no-translation",
-                remedy="compute it outside of the staged function",
+            raise here.unsupported(
+                f"{name} is not Python, and can't be translated", "compute it outside of the staged function"
             )
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())

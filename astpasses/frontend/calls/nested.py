@@ -170,12 +170,11 @@ def _bound(here: Session, found: Program, leaves: list) -> Any:
     for leaf in (leaves[k] for k in found.ordered if isinstance(leaves[k], StagedArray)):
         assume_order(here, leaf.box)
         if is_contiguous(leaf)[0] != "view":
-            raise UnsupportedError(
+            raise here.unsupported(
                 "a transformed function stores through a reshape of what it makes of an array that may not "
                 "lie in memory row after row: NumPy's reshape may give a copy",
-                here.span(),
+                "copy the array: x.copy()",
                 code="layout",
-                remedy="copy the array: x.copy()",
             )
     operands = []
     for capture in found.captures:

@@ -13,7 +13,6 @@ import numpy as np
 
 from metaphrase.core.foreign import ufunc_name
 from metaphrase.ops.promotion import require_bools
-from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import (
     SPELLED,
@@ -49,11 +48,10 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         **keywords: Any,
     ) -> Any:
         if keywords:
-            raise UnsupportedError(
+            raise session().unsupported(
                 f"numpy.{function.__name__} with {next(iter(keywords))}= has no translation",
-                session().span(),
+                "leave it out, or compute it in steps",
                 code="numpy-function",
-                remedy="leave it out, or compute it in steps",
             )
         if len(args) > function.nin:
             args, out = args[: function.nin], args[function.nin :]
@@ -99,11 +97,8 @@ def _apply(function: np.ufunc, values: list) -> Any:
         return rule(*values)
     if function in SPELLED:
         return elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
-    raise UnsupportedError(
-        f"{ufunc_name(function)} has no translation yet",
-        session().span(),
-        code="no-translation",
-        remedy="write it with functions that have one",
+    raise session().unsupported(
+        f"{ufunc_name(function)} has no translation yet", "write it with functions that have one"
     )
 
 

@@ -39,7 +39,7 @@ def as_array(value: Any) -> StagedArray:
 
 
 def refused(message: str, remedy: str) -> UnsupportedError:
-    return UnsupportedError(message, session().span(), code="numpy-function", remedy=remedy)
+    return session().unsupported(message, remedy, code="numpy-function")
 
 
 def several(axis: Any) -> tuple:

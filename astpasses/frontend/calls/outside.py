@@ -115,7 +115,7 @@ def unsteady(here: Session, name: str, remedy: str) -> UnsupportedError:
     why = "looks at or changes what is outside of the program: that would be done once, while translating"
     if remedy in (_TIMED, _DRAWN):
         why = "gives another value at each call, and the program would keep the first"
-    return UnsupportedError(f"{name} {why}", here.span(), code="unsteady", remedy=remedy)
+    return here.unsupported(f"{name} {why}", remedy, code="unsteady")
 
 
 def is_outside(here: Session, value: Any) -> bool:
@@ -142,11 +142,10 @@ def refuse_outside(here: Session, value: Any, what: str) -> None:
         name = type(value).__name__
         article = "an" if name[0] in "aeiouAEIOU" else "a"
         other = "make a list of its items before" if _has_items(value) else "do this outside of it"
-        raise UnsupportedError(
+        raise here.unsupported(
             f"{what} of {article} {name} that was there before would be done once, while translating",
-            here.span(),
+            f"make it in the function, or {other}",
             code="outer-write",
-            remedy=f"make it in the function, or {other}",
         )
 
 

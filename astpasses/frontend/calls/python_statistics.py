@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from metaphrase.astpasses.library import samples as written
-from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import columns, gathered, is_gathered
 from ..flow.generators import Lazy
@@ -155,12 +154,7 @@ _REMEDIES = {
 
 def _refused(function: Callable, remedy: str) -> None:
     def rule(here: Session, *args: Any, **keywords: Any) -> Any:
-        raise UnsupportedError(
-            f"statistics.{function.__name__} of staged values has no translation",
-            here.span(),
-            code="no-translation",
-            remedy=remedy,
-        )
+        raise here.unsupported(f"statistics.{function.__name__} of staged values has no translation", remedy)
 
     _answers(function)(rule)
 

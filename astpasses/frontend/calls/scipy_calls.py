@@ -17,7 +17,6 @@ from typing import Any
 
 from metaphrase.astpasses.library import scipy_linalg
 from metaphrase.core.foreign import Foreign
-from metaphrase.source import UnsupportedError
 
 from ..staging.demand import need_concrete
 from ..staging.session import session
@@ -32,11 +31,8 @@ _OTHER_RESULTS = ("gelsy",)  # a driver that gives no singular values
 
 @handles(scipy_linalg.refuse)
 def refuse_what(what: str) -> None:
-    raise UnsupportedError(
-        f"{what} has no translation",
-        session().span(),
-        code="no-translation",
-        remedy="leave it out, write it in steps, or map it over a stack with metaphrase.vmap",
+    raise session().unsupported(
+        f"{what} has no translation", "leave it out, write it in steps, or map it over a stack with metaphrase.vmap"
     )
 
 

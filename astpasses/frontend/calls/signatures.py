@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.types import dtype_name
-from metaphrase.source import SourceError, UnsupportedError
+from metaphrase.source import SourceError
 
 from ..staging.demand import need_concrete
 from ..staging.session import session
@@ -60,11 +60,10 @@ def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict
                 shown = getattr(function, "__name__", "this function")
                 if name not in theirs and not any(p.kind is p.VAR_KEYWORD for p in theirs.values()):
                     raise TypeError(f"{shown}() got an unexpected keyword argument {name!r}")
-                raise UnsupportedError(
+                raise session().unsupported(
                     f"numpy.{shown} with {name}= has no translation",
-                    session().span(),
+                    "leave it out, or compute it in steps",
                     code="numpy-function",
-                    remedy="leave it out, or compute it in steps",
                 )
     return args, keywords, out
 

@@ -72,9 +72,7 @@ def traced(here: Session, function: types.FunctionType, args: tuple, keywords: d
 
 def _refusal(here: Session, function: types.FunctionType, what: str, remedy: str) -> UnsupportedError:
     name = "a lambda" if function.__name__ == "<lambda>" else f"'{function.__name__}'"
-    return UnsupportedError(
-        f"{name}, whose source was not found, {what}", here.span(), code="outer-write", remedy=remedy
-    )
+    return here.unsupported(f"{name}, whose source was not found, {what}", remedy, code="outer-write")
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -41,7 +41,7 @@ def _refuse(function: np.ufunc, name: str, **given: Any) -> None:
 
 def _untranslated(what: str) -> UnsupportedError:
     words = f"{what} has no translation"
-    return UnsupportedError(words, session().span(), code="no-translation", remedy="write the loop")
+    return session().unsupported(words, "write the loop")
 
 
 def _operand(function: np.ufunc, array: Any, dtype: Any) -> tuple[Any, np.dtype]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from metaphrase.exceptions import exception_name
 from metaphrase.ops.effects import warn_
-from metaphrase.source import Span, UnsupportedError
+from metaphrase.source import Span
 
 from ..staging.session import Session, session
 from .call import call_value, handles
@@ -90,10 +90,7 @@ def _action(text: str, category: type) -> str:
 
 def _while_translating(here: Session, what: str, message: Any, category: Any, stacklevel: int) -> None:
     if here.in_region():
-        raise UnsupportedError(
-            f"{what} would be told once, while translating, whatever the branch",
-            here.span(),
-            code="no-translation",
-            remedy="warn outside of it with a text",
+        raise here.unsupported(
+            f"{what} would be told once, while translating, whatever the branch", "warn outside of it with a text"
         )
     warnings.warn(message, category, stacklevel=stacklevel + 2)

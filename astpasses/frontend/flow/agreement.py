@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 
 from metaphrase.core.ir import Atom
 from metaphrase.late import dataclass, field
-from metaphrase.source import UnsupportedError
 
 from ..staging.journal import BoxLocation, Location
 from ..staging.session import Session
@@ -83,11 +82,10 @@ def _content_in(written: dict) -> Callable[[Box], Atom]:
 
 def _joined(here: Session, states: set[str]) -> str:
     if states == {LEFT, DIFFERS} or len(states) == 3:
-        raise UnsupportedError(
+        raise here.unsupported(
             "an array may or may not share memory with another one that is written to",
-            here.span(),
+            "copy one of them: x = x.copy()",
             code="alias",
-            remedy="copy one of them: x = x.copy()",
         )
     return next(s for s in (LEFT, DIFFERS, AGREES) if s in states)
 

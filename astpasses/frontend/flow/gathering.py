@@ -308,11 +308,10 @@ def expand_inside(here: Session, value: Any, depth: int = 6) -> None:
 
 
 def not_a_list(here: Session) -> UnsupportedError:
-    return UnsupportedError(
+    return here.unsupported(
         "a list whose length is only known at run time can't be used as a list here",
-        here.span(),
+        "make an array of it: np.array(values)",
         code="gathered",
-        remedy="make an array of it: np.array(values)",
     )
 
 

@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.source import UnsupportedError
-
 from ..rewrite.plain import Nested, Undefined
 from ..staging.literals import elements, refuse_moved
 from ..staging.session import Session, session
@@ -191,11 +189,10 @@ def all_of(here: Session, lazy: Lazy) -> list:
     made = here.born([])
     run_lazy(here, lazy, lambda item: call_method(made, "append", (item,), {}), tuple, nothing, (), None)
     if _prints(here) != printed and is_loop(here, lazy):
-        raise UnsupportedError(
+        raise here.unsupported(
             "an iterator that prints, and whose tests are only known when the program runs, is used in parts",
-            here.span(),
+            "make a list of its items before",
             code="generator",
-            remedy="make a list of its items before",
         )
     return made
 

@@ -19,7 +19,6 @@ from metaphrase.core.dims import DimLike
 from metaphrase.late import dataclass, field
 from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
-from metaphrase.source import UnsupportedError
 
 from ..staging.demand import need_concrete
 from ..staging.journal import AttributeLocation
@@ -67,11 +66,10 @@ def started(here: Session, source: Ranged, take: int | None = None) -> Ranged:
         return source
     innermost = max((k for k, r in enumerate(here.regions) if r.builder.name == "body"), default=0)
     if type(source.taken) is not int or not here.is_fresh(source, innermost):
-        raise UnsupportedError(
+        raise here.unsupported(
             "an iterator is used again after a loop that ran over it, or in a loop that it was not made in",
-            here.span(),
+            "make a new iterator, or a list of its items",
             code="generator",
-            remedy="make a new iterator, or a list of its items",
         )
     taken = source.taken
     here.journal.note(AttributeLocation(source, "taken"))
@@ -89,11 +87,10 @@ def next_of(here: Session, source: Ranged, default: tuple) -> Any:
         return next(iter(()), *default)
     if not isinstance(rest.length, int) and not here.facts.less(0, rest.length):
         if default:
-            raise UnsupportedError(
+            raise here.unsupported(
                 "whether an iterator has an item left is only known when the program runs",
-                here.span(),
+                "keep a position, and compare it with the length",
                 code="generator",
-                remedy="keep a position, and compare it with the length",
             )
         here.emit(check, here.emit(gt, here.dim_atom(rest.length), literal(0)), exception="StopIteration", message="")
     return rest.item(0, [r[0] for r in rest.rows])

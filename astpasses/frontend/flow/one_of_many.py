@@ -100,10 +100,9 @@ def _array(here: Session, items: list[StagedArray], index: Number) -> StagedArra
 
 
 def _unlike(here: Session, what: str, one: Any, other: Any) -> UnsupportedError:
-    return UnsupportedError(
+    return here.unsupported(
         f"which item of {what} is read is only known when the program runs, and its items are unlike: "
         f"{describe(one)}, and {describe(other)}",
-        here.span(),
-        remedy="give them one structure and one shape, or test the index with `if`",
+        "give them one structure and one shape, or test the index with `if`",
         code="join",
     )

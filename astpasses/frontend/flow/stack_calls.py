@@ -225,9 +225,8 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 
 def refused(here: Session, what: str) -> UnsupportedError:
-    return UnsupportedError(
+    return here.unsupported(
         f"{what} of a list whose length is only known at run time is not supported",
-        here.span(),
+        "use append, extend, pop(), pop(0), clear, len, indices, or make an array: np.array(values)",
         code="gathered",
-        remedy="use append, extend, pop(), pop(0), clear, len, indices, or make an array: np.array(values)",
     )

@@ -22,7 +22,7 @@ from metaphrase.ops.compare import and_, ge, lt, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.indexing import gather, scatter
 from metaphrase.ops.shape import permute, reshape
-from metaphrase.source import OutOfBounds, UnsupportedError
+from metaphrase.source import OutOfBounds
 
 from ..flow.gathering import gathered, is_gathered
 from ..staging.journal import BoxLocation
@@ -409,11 +409,10 @@ def write_view(target: StagedArray, value: Atom) -> None:
             remedy="return the new value, or copy the array inside the function first",
         )
     if target.writeable is None:
-        raise UnsupportedError(
+        raise here.unsupported(
             "an array is stored into that is read-only on one path and not on the other",
-            here.span(),
+            "copy the read-only one: x = x.copy()",
             code="alias",
-            remedy="copy the read-only one: x = x.copy()",
         )
     if not target.writeable:
         raise ValueError("assignment destination is read-only")

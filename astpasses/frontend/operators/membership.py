@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.source import UnsupportedError
-
 from ..calls.call import call_value
 from ..flow.gathering import holds, is_gathered
 from ..flow.generators import Lazy, any_of
@@ -91,19 +89,15 @@ def require_told_apart(here: Session, left: Any, right: Any) -> None:
     if left is not right and any(given) and all(g or captured_at(here, v) for g, v in zip(given, (left, right))):
         what = "array" if isinstance(left, StagedArray) else "object"
         two = "two arguments are" if all(given) else "an argument and what was there before are"
-        raise UnsupportedError(
-            f"whether {two} one {what} depends on the call",
-            here.span(),
-            code="alias",
-            remedy="tell it by another argument",
+        raise here.unsupported(
+            f"whether {two} one {what} depends on the call", "tell it by another argument", code="alias"
         )
     arrays = [v for v in (left, right) if isinstance(v, StagedArray)] if left is not right else []
     if any(id(array.box) in here.items for array in arrays):
-        raise UnsupportedError(
+        raise here.unsupported(
             "whether an array is an item of a list that a loop made is asked: the list has the contents",
-            here.span(),
+            "compare positions, or contents",
             code="alias",
-            remedy="compare positions, or contents",
         )
 
 

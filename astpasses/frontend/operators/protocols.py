@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.late import module
-from metaphrase.source import SourceError, UnsupportedError
+from metaphrase.source import SourceError
 
 from ..flow.attempts import Attempt
 from ..flow.branches import negated
@@ -228,11 +228,10 @@ class Began:
         elif raised is not None or here.raises > raises:
             late = "raises"
         if late and self.region is here.region and _any_effect(lets[self.at : start], "failing"):
-            raise UnsupportedError(
+            raise here.unsupported(
                 f"{what} {late}, and what stands before it may fail when the program runs",
-                here.span(),
+                f"{late[:-1]} before, or test for the case that fails",
                 code="finally",
-                remedy=f"{late[:-1]} before, or test for the case that fails",
             )
         if raised is not None:
             raise raised
@@ -297,11 +296,9 @@ def managed(value: Any) -> Any:
     if isinstance(value, np.errstate):
         asked = [getattr(value, name, None) for name in ("_all", "_divide", "_over", "_under", "_invalid")]
         if "raise" in asked or "call" in asked:
-            raise UnsupportedError(
+            raise session().unsupported(
                 "`np.errstate` can't make floating-point faults raise: they are silent when translated",
-                session().span(),
-                code="no-translation",
-                remedy="test the numbers (np.isfinite) and raise",
+                "test the numbers (np.isfinite) and raise",
             )
     users = written(value, "__enter__") and written(value, "__exit__")
     return Managed(value) if users or isinstance(value, _ENDING) else value
@@ -381,11 +378,10 @@ def store_attribute(here: Session, value: Any, target: Any, name: str) -> None:
         return
     if isinstance(target, (type, types.ModuleType)) and not here.is_fresh(target, 0):
         kind = "class" if isinstance(target, type) else "module"
-        raise UnsupportedError(
+        raise here.unsupported(
             f"the function changes attribute {name!r} of the {kind} {target.__name__}",
-            here.span(),
+            "keep it in an object or array that is passed in, or return the new value",
             code="outer-write",
-            remedy="keep it in an object or array that is passed in, or return the new value",
         )
     if not set_attribute(target, name, value):
         here.journal.note(AttributeLocation(target, name))

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.source import UnsupportedError
-
 from ..calls.call import call_method, call_value
 from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, percent
@@ -134,10 +132,9 @@ class StagedStager(PlainStager):
     def known(self, value: Any) -> bool:
         found = static_truth(tested(value)) if current_session() else bool(value)
         if found is None:
-            raise UnsupportedError(
+            raise session().unsupported(
                 "a `yield` depends on a test on staged values",
-                session().span(),
-                remedy="yield one value after the branch: `v = a if test else b`, `yield v`",
+                "yield one value after the branch: `v = a if test else b`, `yield v`",
                 code="generator",
             )
         return found

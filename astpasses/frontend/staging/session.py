@@ -303,6 +303,9 @@ class Session:
     def dtype_error(self, message: str, remedy: str = "") -> SourceError:
         return DTypeError(message, self.span(), remedy=remedy, code="dtype")
 
+    def unsupported(self, message: str, remedy: str, code: str = "no-translation") -> UnsupportedError:
+        return UnsupportedError(message, self.span(), remedy=remedy, code=code)
+
     def wrap(self, atom: Atom, kind: type | None = None, dim: DimLike | None = None, among: tuple | None = None) -> Any:
         """What user code sees of a core value."""
         self.name(atom)
@@ -444,11 +447,10 @@ class Session:
                 self.kept[id(box)] = box
 
     def refuse_kept(self) -> SourceError:
-        return UnsupportedError(
+        return self.unsupported(
             "an array that a list holds is changed in place, and the list has a copy of it",
-            self.span(),
+            "append a copy: values.append(x.copy()), or change a copy of the item",
             code="alias",
-            remedy="append a copy: values.append(x.copy()), or change a copy of the item",
         )
 
     def is_bound(self, dim: DimLike) -> bool:
