@@ -58,17 +58,8 @@ printing: Any = module("metaphrase.astpasses.frontend.calls.printing")
 TABLE = Filed()  # handlers by the functions that they answer
 # Modules that most programs don't import, and the files that answer their functions.
 _HOMES = {"statistics": "python_statistics", "scipy.linalg": "scipy_calls", "cmath": "complex_math"}
-_NATIVE = (
-    "metaphrase.core",
-    "metaphrase.ops",
-    "metaphrase.astpasses",
-    "metaphrase.runtime",
-    "metaphrase.tree",
-    "metaphrase._tree",
-    "metaphrase.api",
-    "metaphrase.source",
-    "metaphrase.pipeline",
-    "metaphrase.config",
+_NATIVE = tuple(
+    f"metaphrase.{name}" for name in "core ops astpasses runtime tree _tree api source pipeline config".split()
 )
 CHANGES = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},

@@ -36,36 +36,10 @@ from .signatures import python_values, settled_arguments
 
 # Functions that make an array object whatever its rank: it may be written into afterwards.
 MAKERS: frozenset[Any] = frozenset(
-    (
-        np.array,
-        np.asarray,
-        np.ascontiguousarray,
-        np.asanyarray,
-        np.asfortranarray,
-        np.copy,
-        np.full,
-        np.zeros,
-        np.ones,
-        np.empty,
-        np.full_like,
-        np.zeros_like,
-        np.ones_like,
-        np.empty_like,
-        np.arange,
-        np.linspace,
-        np.logspace,
-        np.geomspace,
-        np.eye,
-        np.identity,
-        np.tri,
-        np.meshgrid,
-        np.indices,
-        np.vander,
-        np.reshape,
-        np.squeeze,
-        np.broadcast_to,
-        np.where,
-    )
+    getattr(np, name)
+    for name in """array asarray ascontiguousarray asanyarray asfortranarray copy full zeros ones empty full_like
+    zeros_like ones_like empty_like arange linspace logspace geomspace eye identity tri meshgrid indices vander reshape
+    squeeze broadcast_to where""".split()
 )
 # Functions whose results of no axes are arrays all the same.
 _ARRAYS = MAKERS | {np.tensordot, np.linalg.tensordot, np.isin, np.astype, np.roll, np.pad, np.select, np.cov}

@@ -15,47 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..rewrite.convert import Outer
+from ..rewrite.plain import INPLACE, OPERATORS, UNARY
 from ..staging.operations import StagedStager
-from .call import TABLE, handles
-
-_BINARY = {
-    operator.add: "+",
-    operator.sub: "-",
-    operator.mul: "*",
-    operator.truediv: "/",
-    operator.floordiv: "//",
-    operator.mod: "%",
-    operator.pow: "**",
-    operator.matmul: "@",
-    operator.and_: "&",
-    operator.or_: "|",
-    operator.xor: "^",
-    operator.lshift: "<<",
-    operator.rshift: ">>",
-    operator.concat: "+",
-    operator.lt: "<",
-    operator.le: "<=",
-    operator.eq: "==",
-    operator.ne: "!=",
-    operator.ge: ">=",
-    operator.gt: ">",
-}
-_UNARY = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.inv: "~"}
-_INPLACE = {
-    operator.iadd: "+",
-    operator.isub: "-",
-    operator.imul: "*",
-    operator.itruediv: "/",
-    operator.imod: "%",
-    operator.ifloordiv: "//",
-    operator.ipow: "**",
-    operator.imatmul: "@",
-    operator.iand: "&",
-    operator.ior: "|",
-    operator.ixor: "^",
-    operator.ilshift: "<<",
-    operator.irshift: ">>",
-}
+from .call import handles
 
 
 @functools.cache
@@ -64,60 +26,27 @@ def _stager() -> Any:
     return StagedStager(Outer(outer))  # its outer names are never asked for
 
 
-def _binary(symbol: str) -> Callable:
-    return lambda a, b, /: _stager().operate(symbol, a, b)
+def _of_symbol(operation: str, symbol: str) -> Callable:
+    return lambda *operands: getattr(_stager(), operation)(symbol, *operands)
 
 
-def _unary(symbol: str) -> Callable:
-    return lambda a, /: _stager().unary(symbol, a)
-
-
-def _inplace(symbol: str) -> Callable:
-    return lambda a, b, /: _stager().inplace(symbol, a, b)
-
-
-for table, make in ((_BINARY, _binary), (_UNARY, _unary), (_INPLACE, _inplace)):
-    TABLE.update({function: make(symbol) for function, symbol in table.items()})
-
-
-@handles(operator.not_)
-def not_(a: Any, /) -> Any:
-    return _stager().not_(a)
-
-
-@handles(operator.truth)
-def truth(a: Any, /) -> Any:
-    return _stager().not_(_stager().not_(a))
-
-
-@handles(operator.is_)
-def is_(a: Any, b: Any, /) -> Any:
-    return _stager().is_(a, b)
-
-
-@handles(operator.is_not)
-def is_not(a: Any, b: Any, /) -> Any:
-    return _stager().is_not(a, b)
-
-
-@handles(operator.contains)
-def contains(container: Any, value: Any, /) -> Any:
-    return _stager().contains(value, container)
-
-
-@handles(operator.getitem)
-def getitem(container: Any, index: Any, /) -> Any:
-    return _stager().item(container, index)
-
-
-@handles(operator.setitem)
-def setitem(container: Any, index: Any, value: Any, /) -> None:
-    _stager().store_item(value, container, index)
-
-
-@handles(operator.delitem)
-def delitem(container: Any, index: Any, /) -> None:
-    _stager().delete_item(container, index)
+_ANSWERS: dict[Any, Callable] = {
+    **{function: _of_symbol("operate", symbol) for symbol, function in OPERATORS.items()},
+    **{function: _of_symbol("unary", symbol) for symbol, function in UNARY.items()},
+    **{function: _of_symbol("inplace", symbol) for symbol, function in INPLACE.items()},
+    operator.concat: _of_symbol("operate", "+"),
+    operator.inv: _of_symbol("unary", "~"),
+    operator.not_: lambda a, /: _stager().not_(a),
+    operator.truth: lambda a, /: _stager().not_(_stager().not_(a)),
+    operator.is_: lambda a, b, /: _stager().is_(a, b),
+    operator.is_not: lambda a, b, /: _stager().is_not(a, b),
+    operator.contains: lambda container, value, /: _stager().contains(value, container),
+    operator.getitem: lambda container, index, /: _stager().item(container, index),
+    operator.setitem: lambda container, index, value, /: _stager().store_item(value, container, index),
+    operator.delitem: lambda container, index, /: _stager().delete_item(container, index),
+}
+for _function, _answer in _ANSWERS.items():
+    handles(_function)(_answer)
 
 
 def call_getter(getter: Any, target: Any) -> Any:
