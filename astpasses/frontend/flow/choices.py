@@ -208,52 +208,43 @@ _TOLD = (
 
 def takes_choices(stager: type) -> type:
     """The class of a stager, whose operations take values that the run chooses."""
-    for name in _NAMES:
-        setattr(stager, name, _taking(name, getattr(stager, name)))
-    for name in _TOLD:
-        setattr(stager, name, _telling(getattr(stager, name)))
+    for name in (*_NAMES, *_TOLD):
+        setattr(stager, name, _operation(name, getattr(stager.__base__, name), getattr(stager, name)))
     return stager
 
 
-def _telling(method: Callable) -> Callable:
-    """An operation of the stager that raises what Python raises, in its words."""
+def _operation(name: str, plain: Callable, method: Callable) -> Callable:
+    """An operation of the stager: outside of any staging the plain one; else it raises what Python raises, in its
+    words, and where the run chooses an operand it is done for each value of that."""
+    takes = name in _NAMES
 
     @functools.wraps(method)
-    def operation(*args: Any, **keywords: Any) -> Any:
+    def operation(self: Any, *args: Any, **keywords: Any) -> Any:
+        here = current_session()
+        if takes and here is not None and any(type(a) in _ASKED for a in args):
+            if name != "is_" and any(type(a) is Maybe and type(a.value) is OneOf for a in args):
+                from ..staging.settling import settled
+
+                args = tuple(settled(a) if type(a) is Maybe and type(a.value) is OneOf else a for a in args)
+            if places := _split(name, args):
+                return _of_each(name, functools.partial(operation, self), places[0], args, keywords)
         try:
-            return method(*args, **keywords)
+            return (plain if here is None else method)(self, *args, **keywords)
         except (TypeError, AttributeError) as error:
-            in_python_words(error, (*args[1:], *keywords.values()))
+            in_python_words(error, (*args, *keywords.values()))
             raise
 
     return operation
 
 
-def _taking(name: str, method: Callable) -> Callable:
-    @functools.wraps(method)
-    def operation(self: Any, *args: Any, **keywords: Any) -> Any:
-        if current_session() is None or not any(type(a) in _ASKED for a in args):
-            try:
-                return method(self, *args, **keywords)
-            except (TypeError, AttributeError) as error:
-                in_python_words(error, (*args, *keywords.values()))
-                raise
-        if name != "is_" and any(type(a) is Maybe and type(a.value) is OneOf for a in args):
-            from ..staging.settling import settled
+def _of_each(name: str, operation: Callable, at: int, args: tuple, keywords: dict) -> Any:
+    """The operation of what the run chooses for the operand at a place."""
+    one = _choice(args[at])
+    assert one is not None
+    rest = (*args[:at], *args[at + 1 :], *keywords.values())
+    known = name in _KNOWN and args[at] is one and all(map(_plain, rest))
 
-            args = tuple(settled(a) if type(a) is Maybe and type(a.value) is OneOf else a for a in args)
-        places = _split(name, args)
-        if not places:
-            return _telling(method)(self, *args, **keywords)
-        at = places[0]
-        one = _choice(args[at])
-        assert one is not None
-        rest = (*args[:at], *args[at + 1 :], *keywords.values())
-        known = name in _KNOWN and args[at] is one and all(map(_plain, rest))
+    def with_one(value: Any) -> Any:
+        return operation(*args[:at], _chosen(args[at], value), *args[at + 1 :], **keywords)
 
-        def with_one(value: Any) -> Any:
-            return operation(self, *args[:at], _chosen(args[at], value), *args[at + 1 :], **keywords)
-
-        return over(one, with_one, known)
-
-    return operation
+    return over(one, with_one, known)

@@ -33,7 +33,7 @@ from ..operators import protocols
 from ..operators.arithmetic import require_count
 from ..operators.membership import contains, members, require_told_apart
 from ..rewrite.convert import Outer
-from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
+from ..rewrite.plain import INPLACE, Nested, PlainStager
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
 from .captured import guard_identity, known
 from .chosen_items import store_one_of_many
@@ -73,10 +73,7 @@ class StagedStager(PlainStager):
         return self.call(list, value)
 
     def spread(self, starred: tuple, *values: Any) -> list:
-        here = current_session()
-        if here is None:
-            return super().spread(starred, *values)
-        made = here.born([])
+        made = session().born([])
         for star, value in zip(starred, values):
             self.method(made, "extend", value) if star else made.append(value)
         return made
@@ -87,17 +84,13 @@ class StagedStager(PlainStager):
         return value if here is None else known(here, settled(value))
 
     def iterate(self, value: Any) -> Any:
-        here = current_session()
-        return value if here is None else elements(here, settled(value))
+        return elements(session(), settled(value))
 
     def listed(
         self, iterable: Any, element: Callable, test: Callable | None, several: bool = False, tested: bool = False
     ) -> Any:
         """A list comprehension: gathered where the number of items is not known."""
-        here = current_session()
-        if here is None:
-            return super().listed(iterable, element, test)
-        return listed(self, here, Nested(iterable, element, test), several, tested)
+        return listed(self, session(), Nested(iterable, element, test), several, tested)
 
     def generator(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
         """A generator expression."""
@@ -116,13 +109,9 @@ class StagedStager(PlainStager):
         return quantified(here, name == "any", settled(iterable), test)
 
     def text(self, template: str, *values: Any) -> Any:
-        if current_session() is None:
-            return template.format(*values)
         return formatted(template, values)
 
     def percent(self, template: Any, values: Any) -> Any:
-        if current_session() is None:
-            return template % values
         return percent(template, settled(values))
 
     def truth(self, value: Any) -> bool:
@@ -140,14 +129,13 @@ class StagedStager(PlainStager):
         return found
 
     def unpack(self, value: Any, count: int) -> Any:
-        here = current_session()
-        value = settled(value) if here else value
-        if here is not None and isinstance(value, (list, tuple)):
+        here, value = session(), settled(value)
+        if isinstance(value, (list, tuple)):
             value = elements(here, value)
         if isinstance(value, StagedArray) and count >= 0:
             dim = value.type.dims[0] if value.ndim else None
             if dim is not None and dim != count:
-                require_count(session(), dim, count)
+                require_count(here, dim, count)
                 return tuple(value[k] for k in range(count))
         refuse_type(value, Number, "cannot unpack non-iterable {} object")
         return value
@@ -155,36 +143,21 @@ class StagedStager(PlainStager):
     # --- calls and loads ---
 
     def call(self, function: Callable, /, *args: Any, **keywords: Any) -> Any:
-        if current_session() is None:
-            return function(*args, **keywords)
         return call_value(settled(function), args, keywords)
 
     def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
-        if current_session() is None:
-            return getattr(target, name)(*args, **keywords)
         return call_method(settled(target), name, args, keywords)
 
     def attribute(self, target: Any, name: str) -> Any:
-        here = current_session()
-        if here is None:
-            return getattr(target, name)
-        target = settled(target)
-        return found(load_attribute(here, target, name))
+        return found(load_attribute(session(), settled(target), name))
 
     def item(self, container: Any, index: Any) -> Any:
-        here = current_session()
-        if here is None:
-            return container[index]
-        return found(load_item(here, settled(container), settled(index)))
+        return found(load_item(session(), settled(container), settled(index)))
 
     # --- stores ---
 
     def store_item(self, value: Any, container: Any, index: Any) -> None:
-        here = current_session()
-        if here is None:
-            container[index] = value
-            return
-        container, index = settled(container), settled(index)
+        here, container, index = session(), settled(container), settled(index)
         if isinstance(container, np.ndarray):
             container = here.lift(container)
         if isinstance(container, StagedArray):
@@ -221,24 +194,19 @@ class StagedStager(PlainStager):
         container[index] = value
 
     def delete_item(self, container: Any, index: Any) -> None:
-        here = current_session()
-        container, index = (container, index) if here is None else (settled(container), settled(index))
-        if here is not None and isinstance(container, (list, dict)):
+        here, container, index = session(), settled(container), settled(index)
+        if isinstance(container, (list, dict)):
             if is_gathered(container):
                 make_plain(here, container)
             here.journal.note(StructureLocation(container))
-        method = protocols.written(container, "__delitem__") if here is not None else None
+        method = protocols.written(container, "__delitem__")
         if method is not None:
             protocols.call_written(method, container, index)
             return
         del container[index]
 
     def store_attribute(self, value: Any, target: Any, name: str) -> None:
-        here = current_session()
-        if here is not None:
-            protocols.store_attribute(here, value, settled(target), name)
-        else:
-            setattr(target, name, value)
+        protocols.store_attribute(session(), value, settled(target), name)
 
     def store_cell(self, value: Any, setter: Callable[[Any], None]) -> None:
         here = current_session()
@@ -248,9 +216,6 @@ class StagedStager(PlainStager):
         setter(value)
 
     def update_item(self, container: Any, index: Any, symbol: str, value: Callable[[], Any]) -> None:
-        if current_session() is None:
-            super().update_item(container, index, symbol, value)
-            return
         container, index = settled(container), settled(index)
         if isinstance(container, StagedArray):
             from ..operators.masks import update_mask
@@ -265,26 +230,18 @@ class StagedStager(PlainStager):
         self.store_attribute(self.inplace(symbol, old, value()), target, name)
 
     def inplace(self, symbol: str, old: Any, value: Any) -> Any:
-        here = current_session()
-        if here is None:
-            return INPLACE[symbol](old, value)
         if isinstance(old, (list, dict, set)) and not is_stack(old):
-            here.journal.note(StructureLocation(old))
+            session().journal.note(StructureLocation(old))
         return protocols.inplace(symbol, settled(old), settled(value), INPLACE[symbol])
 
     def operate(self, symbol: str, left: Any, right: Any) -> Any:
-        if current_session() is None:
-            return OPERATORS[symbol](left, right)
         return protocols.operate(symbol, settled(left), settled(right))
 
     def unary(self, symbol: str, value: Any) -> Any:
-        return UNARY[symbol](value) if current_session() is None else protocols.unary(symbol, settled(value))
+        return protocols.unary(symbol, settled(value))
 
     def managed(self, value: Any) -> Any:
-        here = current_session()
-        if here is None:
-            return value
-        refuse_outside(here, value, "`with`")
+        refuse_outside(session(), value, "`with`")
         return protocols.managed(settled(value))
 
     def taken_by(self, manager: Any) -> tuple:
@@ -326,21 +283,19 @@ class StagedStager(PlainStager):
         left, right = settled(left), settled(right)  # what has no common form is no object
         if isinstance(left, Number) and left.python is bool and isinstance(right, bool):
             return left if right else negated(left)
-        here = current_session()
-        if here is not None and type(left) is type(right):
+        here = session()
+        if type(left) is type(right):
             here.compared += isinstance(left, StagedArray) or parts(left) is not None
             here.journal.shared.refuse_identity(left, right, here.span())
             require_told_apart(here, left, right)
-        if here is not None:
-            guard_identity(here, left, right)
+        guard_identity(here, left, right)
         return left is right
 
     def is_not(self, left: Any, right: Any) -> Any:
         return self.not_(self.is_(left, right))
 
     def contains(self, value: Any, container: Any) -> Any:
-        here = current_session()
-        return value in container if here is None else contains(self, here, settled(value), settled(container))
+        return contains(self, session(), settled(value), settled(container))
 
     def members(self, items: Any) -> Any:
         return super().members(items) if current_session() is None else members(items)
@@ -353,29 +308,23 @@ class StagedStager(PlainStager):
         known = static_truth(tested(test)) if here else bool(test)
         if known:
             return
-        if known is None:
-            assert here is not None
-            here.raises += attempts.catcher(here, AssertionError) is None
-            failed = AssertionError(*([] if (said := message()) is None else [said]))
-            kept(here, failed, here.span()).require(here, truth_atom(here, test))
-            return
         text = message()
         error = AssertionError(*([] if text is None else [text]))
-        raise self.raised(error)
+        if known is not None:
+            raise self.raised(error)
+        assert here is not None
+        here.raises += attempts.catcher(here, AssertionError) is None
+        kept(here, error, here.span()).require(here, truth_atom(here, test))
 
     def raised(self, exception: Any) -> Any:
-        here = current_session()
-        if here is not None:
-            exception = settled(exception)
-            chosen, found = over_raised(exception, lambda one: StagedStager.raised(self, one))
-            if chosen:
-                return found
+        here, exception = session(), settled(exception)
+        chosen, found = over_raised(exception, lambda one: StagedStager.raised(self, one))
+        if chosen:
+            return found
         if isinstance(exception, type):
             exception = exception()
         if not isinstance(exception, BaseException):
             raise TypeError("exceptions must derive from BaseException")
-        if here is None:
-            return exception
         attempt = attempts.catcher(here, type(exception))
         if attempt is not None and attempt.depth < len(here.regions):
             raise attempts.MustFork(attempt, here)
@@ -436,7 +385,4 @@ class StagedStager(PlainStager):
     def for_(
         self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple, stop: Callable | None = None
     ) -> None:
-        if current_session() is None:
-            super().for_(iterable, body, get, set, names, stop)
-            return
         run_items(settled(iterable), body, get, set, names, stop)
