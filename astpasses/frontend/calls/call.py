@@ -46,7 +46,7 @@ from ..staging.stand_ins import by_python
 from ..staging.under_way import current_session
 from ..staging.users_code import guard_function
 from ..values.objects import is_one_of
-from ..values.sources import CellSource, GlobalSource, Guard
+from ..values.sources import CellSource, GlobalSource
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
 from .text import formatted
@@ -269,7 +269,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
             if plain:
                 cell = outer.cells.get(name)
                 source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
-                here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
+                here.rely_on(source, "object", outer.value(name))
     from ..staging.operations import StagedStager
 
     def run() -> Any:

@@ -20,7 +20,8 @@ from metaphrase.ops.shape import broadcast, convert, reshape
 from metaphrase.ops.sorting import nonzero as core_nonzero
 
 from ..staging.session import Session
-from ..values.staged_values import Box, Number, StagedArray
+from ..values.capacities import used
+from ..values.staged_values import Box, StagedArray
 from .arithmetic import binary, check_castable, equal_size, operand, require_equal, spread
 from .indexing import write_view
 from .kinds import is_number
@@ -42,9 +43,7 @@ def positions(here: Session, array: StagedArray, mask: StagedArray, axis: int) -
     atom = here.emit(reshape, mask.read(), shape=(product(dims),)) if len(dims) != 1 else mask.read()
     total = here.emit(reduce_sum, here.emit(convert, atom, dtype=_i64), axes=(0,))
     total.name = "count"
-    count = here.as_dim(Number(here, total, int))
-    if not isinstance(count, int) and count.is_sym:
-        here.facts.learn(count.name, 0, product(dims))
+    count = used(here, total, product(dims), "count")
     flat = here.emit(core_nonzero, atom, axis=0, length=count)
     out, rest = [], StagedArray(Box(here, flat))
     for k in range(len(dims)):

@@ -20,7 +20,7 @@ from metaphrase.source import is_library
 
 from ..values.definitions import bound_function
 from ..values.objects import is_mutable
-from ..values.sources import SEQUENCES, AttributeSource, Guard, ObjectSource, Source, structure
+from ..values.sources import SEQUENCES, AttributeSource, ObjectSource, Source, structure
 from ..values.staged_values import Maybe, Poison, Staged, StagedArray
 from .journal import AttributeLocation
 from .session import Session
@@ -58,8 +58,7 @@ def known(here: Session, value: Any) -> Any:
     written = any(isinstance(key, tuple) and key[:2] == ("item", id(value)) for key in places)
     many = type(value) in (list, tuple) and len(value) > _MANY and not written
     if many and all(isinstance(v, _CONSTANTS) for v in value):
-        source = here.roots[id(value)][0]
-        here.guards.setdefault(("items", source.key()), Guard(source, "items", tuple(value)))
+        here.rely_on(here.roots[id(value)][0], "items", tuple(value))
         return value
     children, metadata = kind.flatten(value)
     made = kind.unflatten(metadata, [known(here, c) for c in known_children(here, value, kind, children)])
@@ -98,14 +97,12 @@ def guard_structure(here: Session, value: Any) -> None:
     """The program holds for containers of these keys, or this many items."""
     found = here.roots.get(id(value))
     if found is not None and isinstance(value, _SIZED):
-        source = found[0]
-        here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(value)))
+        here.rely_on(found[0], "structure", structure(value))
 
 
 def guard_same(here: Session, source: Source, other: Source, same: bool = True) -> None:
     """The program holds while two places hold one object, or two."""
-    key = ("same", source.key(), other.key())
-    here.guards.setdefault(key, Guard(source, "same", (other, same)))
+    here.rely_on(source, "same", (other, same))
 
 
 def captured_at(here: Session, value: Any) -> Source | None:
@@ -164,8 +161,7 @@ def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
         return
     source = source_of(here, target)
     if source is not None:
-        guard = Guard(AttributeSource(source, name), "method", function)
-        here.guards.setdefault(guard.key(), guard)
+        here.rely_on(AttributeSource(source, name), "method", function)
 
 
 def guard_presence(here: Session, target: Any, name: str, present: bool) -> None:
@@ -181,8 +177,7 @@ def guard_presence(here: Session, target: Any, name: str, present: bool) -> None
     if source is None and not is_library(getattr(target, "__module__", target.__name__)):
         source = ObjectSource(target, target.__name__)
     if source is not None and not here.is_written(AttributeLocation(target, name).key()):
-        place = AttributeSource(source, name)
-        here.guards.setdefault(("presence", place.key()), Guard(place, "presence", present))
+        here.rely_on(AttributeSource(source, name), "presence", present)
 
 
 def make_attributes_known(here: Session, owner: Any) -> None:
@@ -193,8 +188,7 @@ def make_attributes_known(here: Session, owner: Any) -> None:
     if source is None:
         return
     if hasattr(owner, "__dict__"):
-        names = Guard(AttributeSource(source, "__dict__"), "structure", structure(owner.__dict__))
-        here.guards.setdefault(names.key(), names)
+        here.rely_on(AttributeSource(source, "__dict__"), "structure", structure(owner.__dict__))
     for name, value in list(getattr(owner, "__dict__", {}).items()):
         location = AttributeLocation(owner, name)
         if isinstance(value, Staged) or here.is_written(location.key()):

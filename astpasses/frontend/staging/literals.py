@@ -26,16 +26,7 @@ from ..flow.gathering import all_known, expanded, is_gathered, item_of, one_of_a
 from ..flow.stacks import NeedStack, older_loop
 from ..rewrite.convert import Outer
 from ..rewrite.plain import Undefined
-from ..values.sources import (
-    AttributeSource,
-    CellSource,
-    ElementsSource,
-    GlobalSource,
-    Guard,
-    ItemSource,
-    ObjectSource,
-    Source,
-)
+from ..values.sources import AttributeSource, CellSource, ElementsSource, GlobalSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
 from .captured import guard_method, guard_presence, guard_same, guard_structure, make_attributes_known, own_attributes
 from .journal import AttributeLocation, ItemLocation, StructureLocation
@@ -69,18 +60,18 @@ def lift(here: Session, value: Any, source: Source) -> Any:
         number = changing_number(here, value, source)
         if number is not None:
             return number
-        here.guards.setdefault(source.key(), Guard(source, "value", value))
+        here.rely_on(source, "value", value)
     elif isinstance(value, (types.FunctionType, type, types.ModuleType, types.BuiltinFunctionType)):
         if not isinstance(value, types.ModuleType):
-            here.guards.setdefault(source.key(), Guard(source, "object", value))
+            here.rely_on(source, "object", value)
     elif not isinstance(value, Staged) and not here.is_fresh(value, 0):
         first = here.roots.setdefault(id(value), (source, value))[0]
         if first.key() != source.key():
             guard_same(here, source, first)
         if isinstance(value, (set, frozenset)):
-            here.guards.setdefault(source.key(), Guard(source, "contents", frozenset(value)))
+            here.rely_on(source, "contents", frozenset(value))
         if not isinstance(value, (list, dict, set, tuple)):
-            here.guards.setdefault(source.key(), Guard(source, "object", value))
+            here.rely_on(source, "object", value)
         guard_class(here, type(value))
     return value
 

@@ -47,6 +47,19 @@ from .settling import found, settled, tested
 from .signals import BranchRaised, StagerSignal, TrialOver
 
 
+def _lazy_operation(symbol: str) -> Callable:
+    """`and` or `or` of a first operand and functions that give the others."""
+    plain = getattr(PlainStager, f"{symbol}_")
+
+    def operation(self: StagedStager, first: Any, *rest: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return plain(self, first, *rest)
+        first = tested(first)
+        return lazily(symbol, first, lambda: operation(self, rest[0](), *rest[1:])) if rest else first
+
+    return operation
+
+
 @takes_choices
 class StagedStager(PlainStager):
     """One for each converted function: it knows the names that the function takes from outside."""
@@ -249,21 +262,7 @@ class StagedStager(PlainStager):
 
     # --- truth ---
 
-    def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
-        if current_session() is None:
-            return super().and_(first, *rest)
-        first = tested(first)
-        if not rest:
-            return first
-        return lazily("and", first, lambda: self.and_(rest[0](), *rest[1:]))
-
-    def or_(self, first: Any, *rest: Callable[[], Any]) -> Any:
-        if current_session() is None:
-            return super().or_(first, *rest)
-        first = tested(first)
-        if not rest:
-            return first
-        return lazily("or", first, lambda: self.or_(rest[0](), *rest[1:]))
+    and_, or_ = _lazy_operation("and"), _lazy_operation("or")
 
     def not_(self, value: Any) -> Any:
         return not value if current_session() is None else negated(tested(value))

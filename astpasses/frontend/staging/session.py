@@ -33,7 +33,8 @@ from metaphrase.ops.weak_integers import check_range, is_narrow
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
 from ..rewrite.convert import in_users_files
-from ..values.sources import AttributeSource, ObjectSource
+from ..values.phi import read_through
+from ..values.sources import AttributeSource, Guard, ObjectSource, Source
 from ..values.staged_values import Box, Number, StagedArray, counts
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
@@ -181,6 +182,11 @@ class Session:
             yield
         finally:
             del self.holders[len(self.holders) - len(keep) :]
+
+    def rely_on(self, source: Source, kind: str, expected: Any) -> None:
+        """The program holds while this is so: see Guard."""
+        guard = Guard(source, kind, expected)
+        self.guards.setdefault(guard.key(), guard)
 
     def in_region(self) -> bool:
         return len(self.regions) > 1
@@ -391,9 +397,7 @@ class Session:
         version, region, atom = view._cache
         if version == view.box.version and region in self.regions:
             return atom
-        atom = view.box.atom
-        for step in view.chain:
-            atom = step.read(self, atom)
+        atom = read_through(self, view.box.atom, view.chain)
         view._cache = (view.box.version, self.region, atom)
         return atom
 
@@ -457,12 +461,15 @@ class Session:
         """Whether types may mention this expression here."""
         if isinstance(dim, int):
             return True
-        known: set[str] = set().union(*(r.symbols for r in self.regions))
-        return symbols(dim) <= known
+        return symbols(dim) <= self.known_symbols()
 
     def settled_outside(self, dim: DimLike) -> bool:
         """Whether a size is known outside of the innermost region."""
-        return symbols(dim) <= set().union(*(r.symbols for r in self.regions[:-1]))
+        return symbols(dim) <= self.known_symbols(-1)
+
+    def known_symbols(self, inner: int | None = None) -> set[str]:
+        """The symbols that types may mention here, or outside of the regions from `inner` on."""
+        return set().union(*(r.symbols for r in self.regions[:inner]))
 
     def size_of(self, atom: Atom) -> DimLike | None:
         """The size that was made of a staged integer, so that it is one size wherever it is used."""
@@ -470,9 +477,7 @@ class Session:
 
     def as_dim(self, value: Any, what: str = "a size", base: str = "") -> DimLike:
         """A size given by user code as a dim; a staged one is bound to a new symbol."""
-        if isinstance(value, (bool, np.bool_)):
-            return int(value)
-        if isinstance(value, (int, np.integer)):
+        if isinstance(value, (int, np.integer, np.bool_)):
             return int(value)
         if isinstance(value, StagedArray) and value.ndim == 0:
             value = self.wrap(value.read())

@@ -17,16 +17,7 @@ import numpy as np
 from metaphrase.source import is_installed, is_library
 
 from ..values.definitions import ClassState, FunctionState, written_bases
-from ..values.sources import (
-    AttributeSource,
-    CellSource,
-    GlobalSource,
-    Guard,
-    ItemSource,
-    ObjectSource,
-    Source,
-    structure,
-)
+from ..values.sources import AttributeSource, CellSource, GlobalSource, ItemSource, ObjectSource, Source, structure
 from .session import Session
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
@@ -39,8 +30,7 @@ def guard_class(here: Session, kind: type) -> None:
         return
     here.guarded.add(kind)
     if written_bases(kind):
-        guard = Guard(ObjectSource(kind, kind.__qualname__), "class", ClassState(kind))
-        here.guards.setdefault(guard.key(), guard)
+        here.rely_on(ObjectSource(kind, kind.__qualname__), "class", ClassState(kind))
         for function in methods_of(kind):
             guard_what_it_reads(here, function)
         for part in (type(kind), *map(type, vars(kind).values())):  # its metaclass, its descriptors
@@ -52,8 +42,7 @@ def guard_function(here: Session, function: types.FunctionType) -> None:
     if function in here.guarded:
         return
     here.guarded.add(function)
-    guard = Guard(ObjectSource(function, function.__qualname__), "function", FunctionState(function))
-    here.guards.setdefault(guard.key(), guard)
+    here.rely_on(ObjectSource(function, function.__qualname__), "function", FunctionState(function))
 
 
 def methods_of(kind: type) -> Iterator[types.FunctionType]:
@@ -99,13 +88,13 @@ def _guard(here: Session, source: Source, value: Any, names: set[str]) -> None:
         for name in [] if is_library(value.__name__) else sorted(names & vars(value).keys()):
             _guard(here, AttributeSource(ObjectSource(value, value.__name__), name), vars(value)[name], set())
     elif isinstance(value, _IMMUTABLE):
-        here.guards.setdefault(source.key(), Guard(source, "value", value))
+        here.rely_on(source, "value", value)
     elif isinstance(value, (list, tuple, dict)):
-        here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(value)))
+        here.rely_on(source, "structure", structure(value))
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             _guard(here, ItemSource(source, key), item, names)
     elif isinstance(value, (types.FunctionType, type)) and not is_library(value.__module__ or ""):
-        here.guards.setdefault(source.key(), Guard(source, "object", value))
+        here.rely_on(source, "object", value)
         if isinstance(value, type):
             guard_class(here, value)
         else:

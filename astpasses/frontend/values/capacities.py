@@ -23,7 +23,7 @@ from .staged_values import Number, StagedArray
 
 def capacity(here: Session, dims: Sequence[DimLike]) -> DimLike | None:
     """A size that is known here and is not less than any of `dims`; None where there is none."""
-    known: set[str] = set().union(*(region.symbols for region in here.regions))
+    known = here.known_symbols()
     largest: DimLike | None = None
     for dim in dims:
         bound = here.facts.upper(dim, known)
