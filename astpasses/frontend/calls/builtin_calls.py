@@ -174,9 +174,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
         given = [s if isinstance(i, Ranged) else elements(here, i) for i, s in zip(iterables, sources)]
         return zip(*given, strict=strict)
     length = functools.reduce(dim_min, [s.length for s in sources])
-    if not all(s.length == length or here.facts.equal(s.length, length) for s in sources) or any(
-        s.length != length for s in sources
-    ):
+    if any(s.length != length for s in sources):
         sources = [Ranged(length, _by_index(s.viewed())) for s in sources]
     return iterator(here, _zipped(length, sources))
 

@@ -72,9 +72,8 @@ def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         if not written:
             refuse_unsteady(here, module_of(cls), cls.__name__, None)
             refuse_given(here, args, keywords, cls.__name__)
-    if dataclasses.is_dataclass(cls):
-        if is_generated(cls):
-            return construct_dataclass(here, cls, args, keywords)
+    if is_generated(cls):
+        return construct_dataclass(here, cls, args, keywords)
     if keeps(cls):
         return here.born(cls(*args, **keywords))
     if cls.__module__ != "builtins" and has_staged((args, keywords)):

@@ -84,9 +84,8 @@ def list_method(here: Session, target: list, name: str, args: tuple) -> tuple[st
         return "pop", (0,)
     if name == "appendleft":
         return "insert", (0, *args)
-    if name in ("append", "extend", "clear", "reverse", "index", "count", "insert", "remove"):
-        return name, args
-    if name == "pop" and not args:
+    same = ("append", "extend", "clear", "reverse", "index", "count", "insert", "remove")
+    if name in same or name == "pop" and not args:
         return name, args
     if name in ("rotate", "extendleft") and not is_gathered(target):
         made = collections.deque(target)

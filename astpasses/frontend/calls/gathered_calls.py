@@ -74,12 +74,10 @@ def extreme(here: Session, items: list, python: Callable, of_array: Callable, ke
         python([])
     except ValueError as error:
         empty = error
-    if key is not None:
-        best = lambda: call_value(best_by, (items, key, python is max), {})  # noqa: E731
-    elif is_one_column(here, items):  # what it is in an array
+    if key is None and is_one_column(here, items):  # what it is in an array
         best = lambda: _as_item(here, items, of_array(gathered(here, items)))  # noqa: E731
     else:
-        best = lambda: call_value(best_by, (items, _itself, python is max), {})  # noqa: E731
+        best = lambda: call_value(best_by, (items, _itself if key is None else key, python is max), {})  # noqa: E731
     some = length(here, items) > 0
     if default:
         return choose(some, best, lambda: default[0])

@@ -92,7 +92,7 @@ def _of_python(value: Number, python: type, name: str) -> Any:
     """What Python's numbers have: parts that are Python's; what looks at their digits needs the value."""
     here, kind = session(), float if python is float else complex if python is complex else int
     if name == "is_integer" and python is not complex:
-        return lambda: call_value(bool, (value == call_value(np.floor, (value,), {}),), {})
+        return lambda: call_value(bool, (is_integer(value),), {})
     if name in ("real", "imag", "conjugate") and python is complex:
         made = {"real": np.real, "imag": np.imag, "conjugate": np.conjugate}[name]
         part = here.wrap(here.atom(call_value(made, (value,), {})), complex if name == "conjugate" else float)
@@ -190,10 +190,6 @@ def astype(
 handles(np.astype)(astype)
 
 
-def flatten(value: StagedArray, order: str = "C") -> StagedArray:
-    return flat(value, order)
-
-
 def item(value: Any, *index: Any) -> Any:
     """`x.item()`: a Python number."""
     here = session()
@@ -250,10 +246,6 @@ def is_integer(value: Number) -> Any:
     return value == call_value(np.floor, (value,), {})
 
 
-def block_until_ready(value: Any) -> Any:
-    return value
-
-
 def conjugate(value: Any, *args: Any, **keywords: Any) -> Any:
     """`x.conj()`: of real arrays the array itself."""
     if isinstance(value, StagedArray) and value.dtype.kind != "c" and not args and not keywords:
@@ -279,7 +271,7 @@ def view(value: Staged, dtype: Any = None) -> Any:
 METHODS: dict[str, Callable] = {
     "astype": astype,
     "copy": lambda x, order="C": call_value(np.copy, (x, order), {}),
-    "flatten": flatten,
+    "flatten": lambda x, order="C": flat(x, order),
     "item": item,
     "tolist": tolist,
     "fill": fill,
@@ -290,7 +282,7 @@ METHODS: dict[str, Callable] = {
     "put": lambda x, *args, **keywords: call_value(np.put, (x, *args), keywords),
     "compress": lambda x, condition, *args, **keywords: call_value(np.compress, (condition, x, *args), keywords),
     "is_integer": is_integer,
-    "block_until_ready": block_until_ready,
+    "block_until_ready": lambda x: x,
     "view": view,
     **{name: _refused(name, *reason) for name, reason in REFUSED.items()},
 }

@@ -32,6 +32,7 @@ from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
 from .call import call_value, handles, has_staged
 from .library_calls import call_library, library_handler
+from .methods import astype
 
 
 def ufunc_handler(function: np.ufunc) -> Callable:
@@ -62,8 +63,6 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         if dtype is not None or casting != "same_kind":
             kinds = _loop_dtypes(function, values, dtype, casting)
         if dtype is not None:
-            from .methods import astype
-
             values = [astype(v, k) if hasattr(v, "dtype") else k.type(v) for v, k in zip(values, kinds)]
         result = _apply(function, values)
         if isinstance(out, (StagedArray, np.ndarray)):

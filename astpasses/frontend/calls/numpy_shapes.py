@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -243,27 +244,21 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple:
     return tuple(broadcast_to(x, [session().size(d) for d in dims]) for x in arrays)
 
 
-@handles(np.atleast_1d)
-def atleast_1d(*arrays: Any) -> Any:
-    made = tuple(x if x.ndim else reshape(x, 1) for x in map(as_array, arrays))
-    return made[0] if len(made) == 1 else made
+def _of_each(view_of: Callable[[StagedArray], StagedArray]) -> Callable:
+    """A function of one array, or of several, for which it gives as many."""
+
+    def handler(*arrays: Any) -> Any:
+        made = tuple(map(view_of, map(as_array, arrays)))
+        return made[0] if len(made) == 1 else made
+
+    return handler
 
 
-@handles(np.atleast_2d)
-def atleast_2d(*arrays: Any) -> Any:
-    made = tuple(x if x.ndim > 1 else reshape(x, (1, -1)) for x in map(as_array, arrays))
-    return made[0] if len(made) == 1 else made
-
-
-@handles(np.atleast_3d)
-def atleast_3d(*arrays: Any) -> Any:
-    made = []
-    for x in map(as_array, arrays):
-        if x.ndim < 2:
-            made.append(reshape(x, (1, -1, 1)))
-        else:
-            made.append(expand_dims(x, 2) if x.ndim == 2 else x)
-    return made[0] if len(made) == 1 else tuple(made)
+handles(np.atleast_1d)(_of_each(lambda x: x if x.ndim else reshape(x, 1)))
+handles(np.atleast_2d)(_of_each(lambda x: x if x.ndim > 1 else reshape(x, (1, -1))))
+handles(np.atleast_3d)(
+    _of_each(lambda x: x if x.ndim > 2 else expand_dims(x, 2) if x.ndim == 2 else reshape(x, (1, -1, 1)))
+)
 
 
 # --- parts ---

@@ -23,6 +23,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..flow.generators import SHOWS
+from ..staging.literals import elements
 from ..staging.session import Session
 from ..values.definitions import written_bases
 from ..values.objects import is_one_of
@@ -161,8 +162,6 @@ def known_items(here: Session, function: Any, value: Any) -> Any:
     if not is_outside(here, value) or is_one_of(function, _LOOKS):
         return value
     if isinstance(value, SEQUENCES) and not is_one_of(function, SHOWS):
-        from ..staging.literals import elements
-
         return elements(here, value)
     refuse_given(here, (value,), {}, getattr(function, "__name__", "a call"))
     return value

@@ -9,6 +9,8 @@ IndexError, as everywhere; "clip", "wrap", "fill" and "drop" are JAX's.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -60,16 +62,10 @@ class Place:
         return made if np.ndim(found) else made[()]  # a scalar, as x[i] is
 
     def set(self, values: Any, **options: Any) -> StagedArray:
-        def put(target: StagedArray, index: Any) -> None:
-            target[index] = values
-
-        return self._update(put, **options)
+        return self._update(lambda target, index: target.__setitem__(index, values), **options)
 
     def add(self, values: Any, **options: Any) -> StagedArray:
-        def put(target: StagedArray, index: Any) -> None:
-            call_value(np.add.at, (target, index, values), {})
-
-        return self._update(put, **options)
+        return self._update(lambda target, index: call_value(np.add.at, (target, index, values), {}), **options)
 
     def subtract(self, values: Any, **options: Any) -> StagedArray:
         return self.add(call_value(np.negative, (values,), {}), **options)
@@ -207,13 +203,8 @@ class _Items:
         """Where the elements of a result of this rank are in range; None where nothing can leave it."""
         if not self.integers:
             return None
-        masks = []
-        for k, axis in self.integers:
-            part = self._forward(k, axis)
-            masks.append((part >= 0) & (part < self.array.shape[axis]))
-        valid = masks[0]
-        for mask in masks[1:]:
-            valid = valid & mask
+        parts = [(self._forward(k, axis), self.array.shape[axis]) for k, axis in self.integers]
+        valid = functools.reduce(operator.and_, [(part >= 0) & (part < size) for part, size in parts])
         inner = np.ndim(valid)
         if inner == 0:
             return valid

@@ -24,12 +24,9 @@ from .numpy_shapes import as_array, refused
 def _padded(a: Any, b: Any) -> tuple:
     """Both in the length of the longer one."""
     x, y = np.atleast_1d(as_array(a)), np.atleast_1d(as_array(b))
-    m, n = int(x.shape[0]), int(y.shape[0])
-    if m < n:
-        x = np.concatenate([np.zeros(n - m, x.dtype), x])
-    if n < m:
-        y = np.concatenate([np.zeros(m - n, y.dtype), y])
-    return x, y
+    longer = max(int(x.shape[0]), int(y.shape[0]))
+    missing = [longer - int(v.shape[0]) for v in (x, y)]
+    return tuple(np.concatenate([np.zeros(n, v.dtype), v]) if n else v for n, v in zip(missing, (x, y)))
 
 
 @answers(np.polyadd)

@@ -18,7 +18,7 @@ from metaphrase.ops.effects import print_
 from ..flow.gathering import length
 from ..staging.session import Session, session
 from .call import call_value, handles
-from .text import Listing, Text, escaped, joined, shown, string_of
+from .text import Listing, Text, escaped, field_of, joined, shown, string_of
 
 
 @handles(print)
@@ -61,7 +61,7 @@ def cut(text: Text) -> list:
         if isinstance(value, Listing):
             pieces += [value, "", ()]
             continue
-        pieces[-2] += "{" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+        pieces[-2] += field_of(conversion, spec)
         pieces[-1] = (*pieces[-1], value)
     return pieces
 

@@ -149,6 +149,7 @@ _REMEDIES = {
     "quantiles": "use np.quantile", "linear_regression": "use np.polyfit",
     "harmonic_mean": "write 1 / fmean(1 / x)",
     "mode": "use np.unique with return_counts", "multimode": "use np.unique with return_counts",
+    "median_grouped": "use np.quantile",
 }  # fmt: skip
 
 
@@ -161,4 +162,3 @@ def _refused(function: Callable, remedy: str) -> None:
 
 for _name, _remedy in _REMEDIES.items():
     _refused(getattr(statistics, _name), _remedy)
-_refused(statistics.median_grouped, "use np.quantile")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,11 @@ def escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
+def field_of(conversion: str | None, spec: str | None) -> str:
+    """The field of a template."""
+    return "{" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+
+
 def joined(parts: list) -> Any:
     """Strings and texts, one after the other."""
     if not any(isinstance(p, Text) for p in parts):
@@ -172,7 +178,7 @@ def _staged(value: Any, conversion: str, spec: str) -> Any:
             told = "" if value.dtype.name in _PLAIN else f", dtype={value.dtype}"
             return Text(f"array({{}}{told})", (value,))
         conversion = conversion if strong else ""
-    return Text("{" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}", (value,))
+    return Text(field_of(conversion, spec), (value,))
 
 
 def _holds_staged(value: Any, depth: int = 4) -> bool:
@@ -202,14 +208,11 @@ def _container(value: Any, conversion: str) -> Any:
             here = session()
             return Text("{}", (Listing(snapshot(here, value), here.span()),))
         value = expanded(session(), value)
-        return joined(["[", *_listed(value), "]"])
+        return _listing("[", ([shown(item, "r")] for item in value), "]")
     if kind is tuple:
-        return joined(["(", *_listed(value), ",)" if len(value) == 1 else ")"])
+        return _listing("(", ([shown(item, "r")] for item in value), ",)" if len(value) == 1 else ")")
     if kind is dict:
-        pairs: list = []
-        for key, item in value.items():
-            pairs += [", "] * bool(pairs) + [shown(key, "r"), ": ", shown(item, "r")]
-        return joined(["{", *pairs, "}"])
+        return _listing("{", ([shown(key, "r"), ": ", shown(item, "r")] for key, item in value.items()), "}")
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return _fields(kind.__name__, zip(kind._fields, value))
     if dataclasses.is_dataclass(value):
@@ -223,17 +226,15 @@ def _container(value: Any, conversion: str) -> Any:
 
 
 def _fields(name: str, pairs: Any) -> Any:
-    parts: list = []
-    for field, value in pairs:
-        parts += [", "] * bool(parts) + [f"{field}=", shown(value, "r")]
-    return joined([f"{name}(", *parts, ")"])
+    return _listing(f"{name}(", ([f"{field}=", shown(value, "r")] for field, value in pairs), ")")
 
 
-def _listed(values: Any) -> list:
+def _listing(begin: str, items: Iterable[list], end: str) -> Any:
+    """The texts of items, with commas between them."""
     parts: list = []
-    for value in values:
-        parts += [", "] * bool(parts) + [shown(value, "r")]
-    return parts
+    for item in items:
+        parts += [", "] * bool(parts) + item
+    return joined([begin, *parts, end])
 
 
 def formatted(template: str, args: tuple, keywords: dict | None = None) -> Any:
@@ -310,6 +311,6 @@ def message_parts(message: Any) -> tuple[str, tuple]:
         if isinstance(value, StagedArray) and value.ndim:
             pieces.append(escaped(f"<array {value.type}>"))
         else:
-            pieces.append("{" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}")
+            pieces.append(field_of(conversion, spec))
             values.append(value)
     return "".join(pieces), tuple(values)

@@ -122,13 +122,8 @@ def _contents(value: Any) -> list[tuple]:
     found, todo = [], [value]
     while todo:
         container = todo.pop()
-        if isinstance(container, dict):
-            held = list(container.values())
-            found.append(((id(container), *container, *map(id, held)), held))
-        elif isinstance(container, (list, tuple)):
-            held = list(container)
-            found.append(((id(container), *map(id, held)), held))
-        else:
-            continue
-        todo += held
+        if isinstance(container, (dict, list, tuple)):
+            keys, held = (container, container.values()) if isinstance(container, dict) else ((), container)
+            found.append(((id(container), *keys, *map(id, held)), list(held)))
+            todo += held
     return found

@@ -22,6 +22,7 @@ from ..staging.session import session
 from ..values.staged_values import Number, StagedArray
 from .call import answers, call_value, handles, has_staged
 from .library_calls import call_library
+from .numpy_shapes import as_array
 
 for _function, _program in PROGRAMS.items():
     handles(_function)(lambda *args, program=_program, **keywords: call_value(program, args, keywords))
@@ -48,27 +49,28 @@ for _function, _program in heaps.ORDERING.items():
 @handles(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """Known places are the library's; others, and those in an array of unknown size, are a program."""
-    from .numpy_shapes import as_array
-
     x = as_array(arr)
-    sizes = x.type.dims if axis is None else x.type.dims[axis : axis + 1 or None]
-    if has_staged(obj) or not all(isinstance(d, int) for d in sizes):
-        single = isinstance(obj, (int, np.integer, Number)) or isinstance(obj, StagedArray) and obj.ndim == 0
-        return call_value(arrays.delete_place if single else arrays.delete_places, (x, obj, axis), {})
-    return call_library(np.delete, (arr, obj, axis), {})
+    if _knows_sizes(x, axis) and not has_staged(obj):
+        return call_library(np.delete, (arr, obj, axis), {})
+    return call_value(arrays.delete_place if _is_one(obj) else arrays.delete_places, (x, obj, axis), {})
 
 
 @handles(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """Known places are the library's; others, and several in an array of unknown size, are a program."""
-    from .numpy_shapes import as_array
-
-    x = as_array(arr)
-    sizes = x.type.dims if axis is None else x.type.dims[axis : axis + 1 or None]
-    single = isinstance(obj, (int, np.integer, Number)) or isinstance(obj, StagedArray) and obj.ndim == 0
-    if not has_staged(obj) and (single or all(isinstance(d, int) for d in sizes)):
+    x, single = as_array(arr), _is_one(obj)
+    if (_knows_sizes(x, axis) or single) and not has_staged(obj):
         return call_library(np.insert, (arr, obj, values, axis), {})
     return call_value(arrays.insert_place if single else arrays.insert_places, (x, obj, values, axis), {})
+
+
+def _is_one(place: Any) -> bool:
+    return isinstance(place, (int, np.integer, Number)) or isinstance(place, StagedArray) and place.ndim == 0
+
+
+def _knows_sizes(x: StagedArray, axis: Any) -> bool:
+    """Whether the sizes are known in which places are counted."""
+    return all(isinstance(d, int) for d in (x.type.dims if axis is None else x.type.dims[axis : axis + 1 or None]))
 
 
 @handles(np.repeat)
