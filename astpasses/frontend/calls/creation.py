@@ -29,9 +29,6 @@ from ..values.staged_values import Number, Staged, StagedArray
 from .call import call_value, handles, has_staged
 from .signatures import not_a_dtype
 
-_i64 = np.dtype("int64")
-_KNOWN = 4096
-
 
 def dtype_given(dtype: Any) -> np.dtype:
     """A dtype as user code spells it."""

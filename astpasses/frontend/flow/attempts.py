@@ -111,8 +111,6 @@ def in_reach(here: Session, error: BaseException) -> None:
 def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
     """Whether a check that is about to be recorded is known to pass. Raises what it raises where it is known
     to fail, and the signal that takes the statement apart where neither is known."""
-    if not here.attempts:
-        return False
     kind = exception_class(attributes["exception"])
     attempt = None if _is_ours(attributes) else catcher(here, kind)
     if attempt is None:

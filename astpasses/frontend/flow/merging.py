@@ -86,11 +86,9 @@ class Merger:
             return lambda outs: found
         if isinstance(a, (Undefined, Maybe)) or isinstance(b, (Undefined, Maybe)) or (a is None) != (b is None):
             return self.partial(a, b, name)
-        if isinstance(a, StagedArray) and isinstance(b, StagedArray) and (a.ndim or b.ndim):
+        if isinstance(a, StagedArray) and isinstance(b, StagedArray):
             return self.arrays(a, b, name)
         if self.scalar(a) and self.scalar(b):
-            if isinstance(a, StagedArray) and isinstance(b, StagedArray):
-                return self.arrays(a, b, name)
             return self.numbers(a, b, name)
         first, second = self.ends
         if type(a) is list and type(b) is list:

@@ -67,16 +67,6 @@ def require_fit(here: Session, array: StagedArray, mask: StagedArray, axis: int 
         require_equal(here, have, size, message, exception="IndexError")
 
 
-def nonzero(here: Session, array: StagedArray) -> tuple:
-    """`np.nonzero`."""
-    mask: Any = array if array.dtype == bool else array != 0
-    out = positions(here, mask, mask, 0)
-    made = tuple(StagedArray(Box(here, index.read())) for index in out)
-    for one in made if array.ndim > 1 else ():
-        one.box.by_rows = False  # NumPy's are the columns of one array
-    return made
-
-
 def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:
     """`array[mask] op= value` without picking, where `value` is a scalar. False where that does not apply."""
     mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None

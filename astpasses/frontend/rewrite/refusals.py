@@ -83,10 +83,9 @@ class _Visitor(gast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: gast.Call) -> None:
-        if isinstance(node.func, gast.Name) and node.func.id in NAMES and not node.args:
-            self.refuse(node, *NAMES[node.func.id])
-        elif isinstance(node.func, gast.Name) and node.func.id in ("eval", "exec"):
-            self.refuse(node, *NAMES[node.func.id])
+        called = node.func.id if isinstance(node.func, gast.Name) else ""
+        if called in NAMES and (not node.args or called in ("eval", "exec")):
+            self.refuse(node, *NAMES[called])
         self.generic_visit(node)
 
     def visit_Try(self, node: gast.Try) -> None:

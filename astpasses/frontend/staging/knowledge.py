@@ -22,8 +22,6 @@ from .outer import adopted
 if TYPE_CHECKING:
     from .session import Session
 
-Known = tuple[tuple[DimLike, ...], tuple[DimLike, ...]]
-
 
 def relate(here: Session, atom: Atom, symbol: str, a: DimLike | None, b: DimLike | None) -> None:
     """Remember that `atom` is `a symbol b`: which expressions are not negative where it holds, and where it

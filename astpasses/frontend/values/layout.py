@@ -4,8 +4,7 @@ In: a staged array (a chain of steps from a C-contiguous base) and a shape. Out:
 where it depends on sizes that are known only when the program runs, or the base may lie otherwise
 (orders.py).
 
-    strides(a[:, 1:])            # of an a: f64[n, m]: [(n, m), (m - 1, 1)], as (dim, stride)
-    reshaped(a[:, 1:], (-1,))    # "copy"
+    reshaped(a[:, 1:], (-1,))    # of an a: f64[n, m], with the axes [(n, m), (m - 1, 1)], as (dim, stride): "copy"
 """
 
 from __future__ import annotations
@@ -22,13 +21,8 @@ Axes = list[tuple[DimLike, DimLike]]
 _LIMIT = 32
 
 
-def strides(array: StagedArray) -> Axes:
-    """(dim, stride in elements) of each axis."""
-    return _walk(array.session, array)[0]
-
-
 def _walk(here: Session, array: StagedArray) -> tuple[Axes, bool]:
-    """The axes, and whether a step on the way depends on the base being contiguous."""
+    """(dim, stride in elements) of each axis, and whether a step on the way depends on the base being contiguous."""
     axes, relies = _contiguous(array.box.atom.type.dims), False
     for step in array.chain:
         if isinstance(step, Rectangle):

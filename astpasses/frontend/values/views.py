@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
@@ -201,8 +200,3 @@ def view(array: StagedArray, step: Any) -> StagedArray:
         array = adopted(here, array)
     writeable = array.writeable and not isinstance(step, (Broadcast, Diagonal))
     return StagedArray(array.box, (*array.chain, step), step.type(array.type), writeable)
-
-
-def whole(dims: tuple) -> Rectangle:
-    """The rectangle that is everything."""
-    return Rectangle((literal(0),) * len(dims), dims, (1,) * len(dims))
