@@ -29,6 +29,7 @@ from ..staging.signals import BranchRaised, TrialOver
 from ..values.staged_values import Maybe, Number, OneOf, Staged, StagedArray, Truth
 from .agreement import Agreement, behind_branch
 from .attempts import Fork, MustFork, catcher, events, in_reach
+from .changed_places import is_outer
 from .ends import End, as_it_was
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
@@ -107,12 +108,7 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
                 end.raised = raised_here(here, error)
             end.values = list(get())
             for location in here.journal.since(mark):
-                outer = (
-                    location.owner.region in here.regions[:depth]
-                    if isinstance(location, BoxLocation)
-                    else not here.is_fresh(location.owner, depth)
-                )
-                if not outer:
+                if not is_outer(here, location, depth):
                     fresh.append((location, location.read()))
                     continue
                 end.written[location.key()] = (location, location.read())

@@ -92,9 +92,9 @@ def refuse_read(here: Session, value: Any) -> None:
 
 
 def python_kind(value: Any) -> type | None:
-    return (
-        value.kind if isinstance(value, Number) else type(value) if type(value) in (int, float, complex, bool) else None
-    )
+    if isinstance(value, Number):
+        return value.kind
+    return type(value) if type(value) in (int, float, complex, bool) else None
 
 
 def is_gathered(value: Any) -> TypeGuard[list]:
@@ -216,7 +216,8 @@ def holds(here: Session, value: list, wanted: Any) -> Any:
         for array, leaf in zip(item.arrays, leaves):
             mask = array == leaf
             same = mask if same is None else same & mask
-        found = call.call_value(np.any, (same,), {}) if found is False else found | call.call_value(np.any, (same,), {})
+        there = call.call_value(np.any, (same,), {})
+        found = there if found is False else found | there
     return negated(negated(found))
 
 

@@ -115,11 +115,7 @@ def position_of(here: Session, stack: Stack, index: Any, what: str = "list index
             _checked(here, here.emit(le, literal(-int(index)), size), f"{what} out of range")
             return here.emit(add, stop, literal(int(index)))
         _checked(here, here.emit(lt, literal(int(index)), size), f"{what} out of range")
-        return (
-            here.emit(add, start, literal(int(index)))
-            if not isinstance(start, Literal) or start.value
-            else literal(int(index))
-        )
+        return _from_start(here, start, literal(int(index)))
     if isinstance(index, StagedArray) and index.ndim == 0:
         index = here.wrap(index.read())
     if not isinstance(index, Number) or index.dtype.kind not in "iu":
@@ -128,6 +124,10 @@ def position_of(here: Session, stack: Stack, index: Any, what: str = "list index
     atom = here.emit(select, here.emit(lt, atom, literal(0)), here.emit(add, atom, size), atom)
     inside = here.emit(and_, here.emit(ge, atom, literal(0)), here.emit(lt, atom, size))
     _checked(here, inside, f"{what} out of range")
+    return _from_start(here, start, atom)
+
+
+def _from_start(here: Session, start: Atom, atom: Atom) -> Atom:
     return atom if isinstance(start, Literal) and not start.value else here.emit(add, start, atom)
 
 

@@ -15,6 +15,7 @@ that needs more raises `ListFull`, and whoever runs the program makes the room l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Literal, Var
-from metaphrase.core.types import i64
+from metaphrase.core.types import Array, i64
 from metaphrase.exceptions import ListFull, exception_name
 from metaphrase.late import dataclass
 from metaphrase.ops.arithmetic import add, sub
@@ -192,11 +193,8 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
                 here.span(),
                 "use two lists, or float(x) of the array",
             )
-        kind: type | None = p
-        if p is np.ndarray:
-            dtype = np.result_type(x, y)
-        else:
-            dtype, kind = joined_number([number_of(x, p), number_of(y, q)])
+        numbers = p is not np.ndarray
+        dtype, kind = joined_number([number_of(x, p), number_of(y, q)]) if numbers else (np.result_type(x, y), p)
         dtypes.append(dtype)
         python.append(kind)
     return Item(a.tree, tuple(dtypes), a.dims, tuple(python))
@@ -339,21 +337,18 @@ def put_rows(here: Session, stack: Stack, first: Atom, arrays: list[StagedArray]
 
 def item_of_rows(rows: Rows) -> Item:
     """What one item of a gathered list is."""
-    arrays = [array.ndim > 1 for array in rows.arrays]
-    python = tuple(np.ndarray if a else p for a, p in zip(arrays, rows.python))
-    dims = tuple(a.type.dims[1:] for a in rows.arrays)
-    return Item(rows.tree, tuple(a.dtype for a in rows.arrays), dims, python)
+    return _item_of(rows.tree, [array.type.with_dims(array.type.dims[1:]) for array in rows.arrays], rows.python)
 
 
 def item_of_slots(slots: Any) -> Item | None:
     """What one item of a list is that a loop appends to."""
-    slot = slots[0] if slots else None
-    if slot is None:
-        return None
-    arrays = [bool(a.type.dims) for a in slot.atoms]
-    python = tuple(np.ndarray if a else p for a, p in zip(arrays, slot.python))
-    types = [a.type for a in slot.atoms]
-    return Item(slot.tree, tuple(t.dtype for t in types), tuple(t.dims for t in types), python)
+    return _item_of(slots[0].tree, [atom.type for atom in slots[0].atoms], slots[0].python) if slots else None
+
+
+def _item_of(tree: Any, types: list[Array], python: Sequence[type | None]) -> Item:
+    """What an item is whose leaves have these types."""
+    kinds = tuple(np.ndarray if type_.dims else kind for type_, kind in zip(types, python))
+    return Item(tree, tuple(t.dtype for t in types), tuple(t.dims for t in types), kinds)
 
 
 def _buffers(here: Session, item: Item | None, room: tuple) -> list[StagedArray]:

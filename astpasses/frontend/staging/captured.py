@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metaphrase import tree_util
+from metaphrase.late import module
 from metaphrase.source import is_library
 
 from ..values.definitions import bound_function
@@ -25,6 +26,7 @@ from ..values.staged_values import Maybe, Poison, Staged, StagedArray
 from .journal import AttributeLocation
 from .session import Session
 
+literals: Any = module("metaphrase.astpasses.frontend.staging.literals")
 _SIZED = (list, tuple, dict, set, *SEQUENCES)
 _MANY = 64  # so many numbers of a list are guarded as one
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None))
@@ -75,8 +77,6 @@ def is_copy(here: Session, value: Any) -> bool:
 
 def known_children(here: Session, value: Any, kind: tree_util.Kind, children: Any) -> list:
     """The children of a captured container, each made known."""
-    from .literals import load_attribute, load_item
-
     found = here.roots.get(id(value))
     if found is None or is_copy(here, value):
         return list(children)
@@ -86,9 +86,9 @@ def known_children(here: Session, value: Any, kind: tree_util.Kind, children: An
         make_attributes_known(here, value)
         return list(kind.flatten(value)[0])
     return [
-        load_attribute(here, value, key.name)
+        literals.load_attribute(here, value, key.name)
         if isinstance(key, tree_util.GetAttrKey)
-        else load_item(here, value, key.key if isinstance(key, tree_util.DictKey) else key.idx)
+        else literals.load_item(here, value, key.key if isinstance(key, tree_util.DictKey) else key.idx)
         for key in keys
     ]
 
@@ -148,8 +148,6 @@ def own_attributes(target: Any) -> Mapping:
 
 def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
     """The program holds while an object has no attribute of its own in place of its class's method."""
-    from .literals import source_of
-
     function = bound_function(found)
     if (
         not isinstance(function, types.FunctionType)
@@ -159,18 +157,16 @@ def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
         return
     if not is_mutable(target) or here.is_written(AttributeLocation(target, name).key()):
         return
-    source = source_of(here, target)
+    source = literals.source_of(here, target)
     if source is not None:
         here.rely_on(AttributeSource(source, name), "method", function)
 
 
 def guard_presence(here: Session, target: Any, name: str, present: bool) -> None:
     """The program holds for objects that have this attribute, or don't; for one that the call made, its class."""
-    from .literals import source_of
-
     if isinstance(target, Staged):
         return
-    source = source_of(here, target)
+    source = literals.source_of(here, target)
     if source is None and not isinstance(target, types.ModuleType):
         target = target if isinstance(target, type) else type(target)
         present = hasattr(target, name)
@@ -182,9 +178,7 @@ def guard_presence(here: Session, target: Any, name: str, present: bool) -> None
 
 def make_attributes_known(here: Session, owner: Any) -> None:
     """Until the end of the staging an object that is looked into by others holds staged values."""
-    from .literals import lift, source_of
-
-    source = source_of(here, owner)
+    source = literals.source_of(here, owner)
     if source is None:
         return
     if hasattr(owner, "__dict__"):
@@ -193,7 +187,7 @@ def make_attributes_known(here: Session, owner: Any) -> None:
         location = AttributeLocation(owner, name)
         if isinstance(value, Staged) or here.is_written(location.key()):
             continue
-        made = known(here, lift(here, value, AttributeSource(source, name)))
+        made = known(here, literals.lift(here, value, AttributeSource(source, name)))
         if made is not value:
             here.replaced.append((location, value))
             location.write(made)

@@ -19,23 +19,28 @@ import numpy as np
 from metaphrase.core.array_classes import is_on_device, plain_array
 from metaphrase.core.ir import Literal, Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.late import module
 from metaphrase.source import UnsupportedError, is_library
 
 from ..calls.text import Text
 from ..flow.gathering import all_known, expanded, is_gathered, item_of, one_of_all, refuse_read
 from ..flow.stacks import NeedStack, older_loop
+from ..operators.indexing import get_item
 from ..rewrite.convert import Outer
 from ..rewrite.plain import Undefined
 from ..values.sources import AttributeSource, CellSource, ElementsSource, GlobalSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
 from .captured import guard_method, guard_presence, guard_same, guard_structure, make_attributes_known, own_attributes
+from .demand import need_concrete
 from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
+from .settling import settled
 from .signals import TrialOver
 from .staged import in_order
 from .users_code import guard_class
 
+call: Any = module("metaphrase.astpasses.frontend.calls.call")
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 _DATA = (*_IMMUTABLE, np.ndarray, list, dict, set, tuple)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
@@ -44,8 +49,6 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, f
 def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
     """A name that a function takes from outside."""
     if isinstance(value, (Staged, Undefined, Unsettled)):
-        from .settling import settled
-
         return settled(value)
     cell = outer.cells.get(name)
     source: Source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
@@ -165,9 +168,7 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
         if found:
             return value
     if name == "__class__" and isinstance(target, Staged):
-        from ..calls.call import call_value
-
-        return call_value(type, (target,), {})
+        return call.call_value(type, (target,), {})
     if name == "__dict__":
         make_attributes_known(here, target)
     if isinstance(target, Number):
@@ -205,20 +206,14 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     if isinstance(container, np.ndarray):
         container = here.lift(container)
     if isinstance(container, Number):
-        from ..operators.indexing import get_item
-
         return get_item(here.array(here.atom(container)), index)
     if isinstance(index, Text):
         index = index.concrete()
     if isinstance(container, dict) and isinstance(index, Staged):
-        from .demand import need_concrete
-
         index = need_concrete(index, "the key of a dict", int if index.dtype.kind in "iu" else float)
     written = getattr(type(container), "__getitem__", None)
     if isinstance(written, types.FunctionType) and not isinstance(container, Staged):
-        from ..calls.call import call_value
-
-        return call_value(written, (container, index), {})
+        return call.call_value(written, (container, index), {})
     if isinstance(container, (list, tuple)) and isinstance(index, Number):
         from ..flow.one_of_many import one_of_many
 

@@ -86,20 +86,24 @@ def refuse_held(here: Session, value: Any, span: Span | None) -> None:
     if isinstance(value, _CONSTANTS) or not _holds(here, value, set(), 0):
         return
     name = _name(value)
-    verb = "returns" if span is None else "keeps"
     if name == "iterator":
-        raise UnsupportedError(
-            f"the function {verb} an iterator, whose items would be made after the call has ended",
-            span or here.span(),
-            code="generator",
-            remedy="return a list of its items: list(values)",
-        )
-    article = "an" if name[0] in "aeiouAEIOU" else "a"
+        raise holds_iterator(here, span)
+    verb, article = "returns" if span is None else "keeps", "an" if name[0] in "aeiouAEIOU" else "a"
     raise UnsupportedError(
         f"the function {verb} {article} {name}, which holds values that are gone when the call has ended",
         span or here.span(),
         code="result",
         remedy="return the numbers and arrays that it is made of",
+    )
+
+
+def holds_iterator(here: Session, span: Span | None) -> UnsupportedError:
+    return UnsupportedError(
+        f"the function {'returns' if span is None else 'keeps'} an iterator, whose items would be made after the call "
+        "has ended",
+        span or here.span(),
+        code="generator",
+        remedy="return a list of its items: list(values)",
     )
 
 

@@ -29,7 +29,7 @@ from ..values.sources import AttributeSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Maybe, Number, OneOf, Staged, StagedArray, Unsettled
 from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
-from .made_results import is_ours, recipe_of, refuse_held
+from .made_results import holds_iterator, is_ours, recipe_of, refuse_held
 from .session import Session
 from .settling import settled
 from .staged import Output, Write
@@ -78,19 +78,11 @@ class Collector:
             is_leaf=lambda v: isinstance(v, Unsettled) or is_gathered(v) or id(v) in self.here.deques,
         )
         if any(id(v) in self.here.deques for v in leaves):
-            raise UnsupportedError(
-                "the function returns a deque",
-                self.here.span(),
-                code="gathered",
-                remedy="return list(queue), or an array",
+            raise self.here.unsupported(
+                "the function returns a deque", "return list(queue), or an array", code="gathered"
             )
         if any(hasattr(type(v), "__next__") and self.here.is_fresh(v, 0) for v in leaves):
-            raise UnsupportedError(
-                "the function returns an iterator, whose items would be made after the call has ended",
-                self.here.span(),
-                code="generator",
-                remedy="return a list of its items: list(values)",
-            )
+            raise holds_iterator(self.here, None)
         self.refuse_static(tree)
         objects = [
             self.take_optional_apart(leaf)

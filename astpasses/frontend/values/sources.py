@@ -7,6 +7,7 @@ whether that is what staging relied on.
 from __future__ import annotations
 
 import array
+import builtins
 import collections
 import types
 from collections.abc import Hashable
@@ -29,6 +30,11 @@ SEQUENCES = (collections.deque, array.array, bytearray)  # that are no pytrees, 
 class Source:
     """Where a value comes from; `key()` is equal for equal places."""
 
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
     def read(self) -> Any:
         raise KeyError(self)
 
@@ -50,15 +56,10 @@ class GlobalSource(Source):
     name: str
 
     def read(self) -> Any:
-        import builtins
-
         return self.globals[self.name] if self.name in self.globals else getattr(builtins, self.name)
 
     def key(self) -> Hashable:
         return ("global", id(self.globals), self.name)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(eq=False)
@@ -71,9 +72,6 @@ class CellSource(Source):
 
     def key(self) -> Hashable:
         return ("cell", id(self.cell))
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(eq=False)
@@ -88,9 +86,6 @@ class ObjectSource(Source):
 
     def key(self) -> Hashable:
         return ("object", id(self.value))
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(eq=False)
