@@ -127,11 +127,9 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
         return True
     if isinstance(source, range) and len(source) <= FEW:  # its items, and what tests say of them, are known
         return False
-    over = (
-        source
-        if isinstance(source, Ranged)
-        else (ranged(here, source) if type(source) is not list or is_gathered(source) else None)
-    )
+    over = source if isinstance(source, Ranged) else None
+    if over is None and (type(source) is not list or is_gathered(source)):
+        over = ranged(here, source)
     return over is not None and not (isinstance(over.length, int) and over.length <= UNROLL)
 
 

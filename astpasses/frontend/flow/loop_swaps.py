@@ -33,14 +33,9 @@ _LONGEST = 6
 
 def round_of(entry: list, staged: StagedBody, places: list[int]) -> dict[int, int]:
     """{name: the name whose array it has after an iteration}, for names that pass whole arrays of one type round."""
-    whole = {
-        k
-        for k in places
-        if all(
-            type(value) is StagedArray and not value.chain for value in (entry[k], staged.inside[k], staged.outside[k])
-        )
-        and entry[k].box.phi is None
-    }
+    arrays = {k: (entry[k], staged.inside[k], staged.outside[k]) for k in places}
+    whole = {k for k, three in arrays.items() if all(type(v) is StagedArray and not v.chain for v in three)}
+    whole = {k for k in whole if entry[k].box.phi is None}
     by_box = {id(staged.inside[k].box): k for k in whole}
     after = {k: j for k in whole if (j := by_box.get(id(staged.outside[k].box))) is not None}
     while True:  # only closed rounds, without names that take a copy of another's place

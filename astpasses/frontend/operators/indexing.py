@@ -46,14 +46,12 @@ def out_of_bounds(here: Session, index: int, dim: DimLike, axis: int) -> BaseExc
     message = f"index {index} is out of bounds for axis {axis} with size {dim}"
     if here.in_region() and not here.attempts:
         return BranchRaised(IndexError(message), here.span())
-    return OutOfBounds(
-        message,
-        here.span(),
-        remedy=f"the indices of this axis are {-dim} to {dim - 1}"
-        if dim != 0
-        else "the axis has no elements: test its size first",
-        code="index",
-    )
+    known = f"the indices of this axis are {-dim} to {dim - 1}"
+    return _bad_index(here, message, known if dim != 0 else "the axis has no elements: test its size first")
+
+
+def _bad_index(here: Session, message: str, remedy: str) -> OutOfBounds:
+    return OutOfBounds(message, here.span(), remedy=remedy, code="index")
 
 
 @dataclass
@@ -81,14 +79,10 @@ def parse(array: StagedArray, index: Any) -> Parsed:
         if i is not None and i is not Ellipsis
     )
     if used > array.ndim:
-        raise OutOfBounds(
-            f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed",
-            here.span(),
-            remedy=f"give at most {array.ndim}, or make an axis with numpy.newaxis",
-            code="index",
-        )
+        said = f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed"
+        raise _bad_index(here, said, f"give at most {array.ndim}, or make an axis with numpy.newaxis")
     if sum(i is Ellipsis for i in items) > 1:
-        raise OutOfBounds("an index can only have a single ellipsis", here.span(), remedy="leave one out", code="index")
+        raise _bad_index(here, "an index can only have a single ellipsis", "leave one out")
     if Ellipsis not in [i if i is Ellipsis else 0 for i in items]:
         items.append(Ellipsis)
     entries: list[Any] = []
@@ -147,12 +141,11 @@ def _entry(here: Session, item: Any) -> Any:
         return int(item)
     if isinstance(item, Number):
         if item.dtype.kind not in "iu":
-            raise OutOfBounds(
+            raise _bad_index(
+                here,
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
                 f"boolean arrays are valid indices, not a {item.dtype} scalar",
-                here.span(),
-                remedy="make it an integer: int(...)",
-                code="index",
+                "make it an integer: int(...)",
             )
         return item
     if isinstance(item, Unsettled):
@@ -163,12 +156,8 @@ def _entry(here: Session, item: Any) -> Any:
     if isinstance(item, (list, tuple)) and isinstance(array, StagedArray) and 0 in array.type.dims:
         array = operand(np.zeros(array.type.dims, int))
     if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
-        raise OutOfBounds(
-            f"arrays used as indices must be of integer (or boolean) type, not {item!r}",
-            here.span(),
-            remedy="make it integers: .astype(int), or int(...)",
-            code="index",
-        )
+        said = f"arrays used as indices must be of integer (or boolean) type, not {item!r}"
+        raise _bad_index(here, said, "make it integers: .astype(int), or int(...)")
     return here.wrap(array.read()) if array.ndim == 0 else array
 
 

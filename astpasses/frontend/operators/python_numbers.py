@@ -142,11 +142,8 @@ def _check_divisor(here: Session, divisor: Any, kind: type, symbol: str) -> None
     """Python numbers divided by zero raise."""
     if not isinstance(divisor, Number):
         if not divisor:
-            raise ZeroDivisionError(
-                {"/": "division by zero", "//": "integer division or modulo by zero", "%": "integer modulo by zero"}[
-                    symbol
-                ]
-            )
+            words = {"/": "division by zero", "//": "integer division or modulo by zero", "%": "integer modulo by zero"}
+            raise ZeroDivisionError(words[symbol])
         return
     if divisor.dim is not None and (here.facts.less(0, divisor.dim) or here.facts.less(divisor.dim, 0)):
         return

@@ -71,6 +71,13 @@ class _Chains(Transformer):
         )
 
 
+def as_def(node: gast.Lambda, called: str) -> gast.FunctionDef:
+    """A lambda as a function of this name."""
+    (made,) = statements(f"def {called}(): return value", node, value=node.body)
+    made.args = node.args
+    return made
+
+
 class _Lambdas(Transformer):
     """A lambda that binds names becomes a `def` before the statement."""
 
@@ -82,9 +89,7 @@ class _Lambdas(Transformer):
         if not any(isinstance(child, gast.NamedExpr) for child in walk(node.body)):
             return node
         called = self.names.fresh("function")
-        (made,) = statements(f"def {called}(): return value", node, value=node.body)
-        made.args = node.args
-        self.made.append(made)
+        self.made.append(as_def(node, called))
         return name(called, node)
 
 

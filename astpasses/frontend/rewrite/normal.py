@@ -30,7 +30,7 @@ import gast
 
 from metaphrase.late import dataclass
 
-from .expressions import has_walrus, simplify
+from .expressions import as_def, has_walrus, simplify
 from .jumps import lower_jumps
 from .matches import lower_matches
 from .parsing import Source, argument_names, find_source
@@ -63,17 +63,11 @@ def _normal(source: Source) -> Normal:
     node = copy_of(source.node)
     names = Names(all_names(node))
     if isinstance(node, gast.Lambda):
-        (node,) = _as_def(node)
+        node = as_def(node, "function")
     node.decorator_list = []
     node.body = lower_matches(node.body, names)
     made = normalise(node, names)
     return Normal(made, source, frozenset(names.invented))
-
-
-def _as_def(node: gast.Lambda) -> list:
-    (made,) = statements("def function(): return value", node, value=node.body)
-    made.args = node.args
-    return [made]
 
 
 def normalise(node: gast.FunctionDef, names: Names) -> gast.FunctionDef:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import linecache
 import types
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import gast
 
@@ -137,19 +137,9 @@ def argument_names(args: gast.arguments) -> list[str]:
 
 def _same_place(node: Definition, code: types.CodeType) -> bool:
     """Whether the instructions of `code` lie within `node`'s body, and reach both of its ends."""
-    places = [
-        p
-        for p in code.co_positions()
-        if None not in p and p[0] > 0 and p[2] >= 0  # type: ignore[operator]
-    ]
     body = node.body if isinstance(node, gast.Lambda) else node.body[-1]
-    inside = [
-        p
-        for p in places
-        if (p[0], p[2]) >= (body.lineno, body.col_offset) and (p[1], p[3]) <= (body.end_lineno, body.end_col_offset)
-    ]
-    ends = {(p[1], p[3]) for p in inside}
-    return (body.end_lineno, body.end_col_offset) in ends and min(((p[0], p[2]) for p in inside), default=None) == (
-        body.lineno,
-        body.col_offset,
-    )
+    begin, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    known: list[Any] = [p for p in code.co_positions() if None not in p]
+    places = [((p[0], p[2]), (p[1], p[3])) for p in known if p[0] > 0 and p[2] >= 0]
+    inside = [(first, last) for first, last in places if first >= begin and last <= end]
+    return any(last == end for _, last in inside) and min(first for first, _ in inside) == begin

@@ -111,35 +111,30 @@ class _Staging:
         here = self.here
         with here:
             try:
-                return self._run()
+                try:
+                    return self._run()
+                finally:
+                    here.journal.undo(0)
             except NeedConcrete as need:
-                here.journal.undo(0)
                 raise self.pin(need) from None
             except NeedStack as need:
-                here.journal.undo(0)
                 raise UnsupportedError(need.why, need.span, remedy=need.remedy, code="trial") from need
             except TrialOver as over:
-                here.journal.undo(0)
                 reason = in_users_words(over.reason)
                 error = UnsupportedError(reason, over.span, remedy=over.remedy, code="trial")
                 raise over.handed_on(error) from over
             except Refusal as refusal:
-                here.journal.undo(0)
                 if isinstance(refusal.error, SourceError):
                     refusal.error.message = in_users_words(refusal.error.message)
                 raise refusal.error from None
             except BranchRaised as raised:
-                here.journal.undo(0)
                 raise raised.exception from None
             except SourceError as error:
-                here.journal.undo(0)
                 error.span = error.span or self.definition()
                 error.message = in_users_words(error.message)
                 raise
-            except BaseException as error:
-                here.journal.undo(0)
-                if isinstance(error, (TypeError, AttributeError)):
-                    in_python_words(error, ())
+            except (TypeError, AttributeError) as error:
+                in_python_words(error, ())
                 raise
 
     def definition(self) -> Span | None:
@@ -374,12 +369,8 @@ def _type_of_leaf(leaf: Any) -> tuple[Array, type | None] | None:
             dtype_name(leaf.dtype)
         except (CoreTypeError, TypeError):
             return None
-        weak = (
-            {"i": int, "f": float, "c": complex}.get(np.dtype(leaf.dtype).kind)
-            if getattr(leaf, "weak_type", False)
-            else None
-        )
-        return Array(np.dtype(leaf.dtype), tuple(leaf.shape)), weak
+        weak: dict[str, type] = {"i": int, "f": float, "c": complex} if getattr(leaf, "weak_type", False) else {}
+        return Array(np.dtype(leaf.dtype), tuple(leaf.shape)), weak.get(np.dtype(leaf.dtype).kind)
     return None
 
 
