@@ -31,7 +31,7 @@ from ..operators.python_numbers import LONE_ELEMENTS, to_integer
 from ..staging.captured import guard_presence, guard_structure
 from ..staging.journal import MISSING, AttributeLocation
 from ..staging.literals import elements, load_attribute, load_item
-from ..staging.python_names import python_name
+from ..staging.python_names import python_class, python_name
 from ..staging.session import session
 from ..staging.users_code import guard_class
 from ..values.staged_values import Maybe, Number, Staged, StagedArray
@@ -336,9 +336,7 @@ def isinstance_(value: Any, kinds: Any) -> bool:
         return isinstance("", kinds)
     if not isinstance(value, Staged):
         return isinstance(value, kinds)
-    seen: type = np.ndarray
-    if isinstance(value, Number):
-        seen = value.python or value.dtype.type
+    seen = python_class(value)
     return any(
         isinstance_(value, k)
         if isinstance(k, tuple)
@@ -353,7 +351,7 @@ def type_(value: Any, *rest: Any) -> Any:
         return str
     if rest or not isinstance(value, Staged):
         return type(value, *rest)
-    return np.ndarray if isinstance(value, StagedArray) else value.python or value.dtype.type
+    return python_class(value)
 
 
 @handles(getattr)
@@ -386,8 +384,7 @@ def own_setattr(target: Any, name: str, value: Any) -> None:
 @handles(hasattr)
 def hasattr_(target: Any, name: str) -> bool:
     if isinstance(target, (Number, StagedArray)):  # what stands here in Python
-        python = target.python if isinstance(target, Number) else np.ndarray
-        return hasattr(python or target.dtype.type, name)
+        return hasattr(python_class(target), name)
     value = getattr(target, name, MISSING)
     guard_presence(session(), target, name, value is not MISSING)
     return value.flag if isinstance(value, Maybe) and value.missing is not None else value is not MISSING

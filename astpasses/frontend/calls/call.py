@@ -328,12 +328,9 @@ def is_native(module: str) -> bool:
 
 def hosted_value(value: Any) -> Any:
     """A function handed to code that is not converted: called back, it is."""
-    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not is_converted(
-        getattr(value, "__code__", None)
-    ):
-        module = getattr(value, "__module__", "") or ""
-        return value if is_native(module) else called_back(value)
-    return value
+    if not isinstance(value, (*_WRITTEN, functools.partial)) or is_converted(getattr(value, "__code__", None)):
+        return value
+    return value if is_native(getattr(value, "__module__", "") or "") else called_back(value)
 
 
 def hosted(args: tuple, keywords: dict) -> tuple[tuple, dict]:
@@ -353,7 +350,7 @@ _HOSTED = called_back(None).__code__
 
 def _takes_anything(function: Any) -> bool:
     """Whether a call stages what users wrote, or only keeps the arguments: these stay as they are."""
-    if isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
+    if isinstance(function, (*_WRITTEN, functools.partial)):
         return True
     if isinstance(function, type):
         from .dataclass_calls import is_generated

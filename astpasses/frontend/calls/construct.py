@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..flow.generators import READ_AS_LISTS
+from ..flow.raised import users_make
 from ..staging.session import Session
 from ..staging.stand_ins import by_python
 from ..staging.users_code import guard_class
@@ -30,10 +31,7 @@ def keeps(cls: type) -> bool:
     functions among it stay themselves."""
     if is_one_of(cls, (functools.partial, types.SimpleNamespace)):
         return True
-    if issubclass(cls, BaseException) and not any(
-        isinstance(method, types.FunctionType)
-        for method in (cls.__init__, cls.__new__)  # type: ignore[misc]
-    ):
+    if issubclass(cls, BaseException) and not users_make(cls):
         return True
     function = cls.__init__ if dataclasses.is_dataclass(cls) else cls.__new__  # type: ignore[misc]
     code = getattr(function, "__code__", None)

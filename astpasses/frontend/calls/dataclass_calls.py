@@ -30,7 +30,6 @@ def is_generated(cls: type) -> bool:
         and code.co_filename == "<string>"
         and cls.__new__ is object.__new__
         and type(cls) is type
-        and hasattr(cls, "__dict__")
         and getattr(cls, "__dictoffset__", 0) != 0
     )
 

@@ -16,11 +16,11 @@ import numpy as np
 from metaphrase.astpasses.library.arrays import update_at
 
 from ..staging.journal import noticed
-from ..staging.python_names import python_name
+from ..staging.python_names import python_class, python_name
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..staging.stand_ins import by_python
-from ..values.staged_values import Number, Staged
+from ..values.staged_values import Staged
 from .call import CHANGES, call_method, call_value, has_staged, hosted
 from .outside import module_of, refuse_given, refuse_outside, refuse_unsteady
 
@@ -47,20 +47,14 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
     name = getattr(function, "__name__", None) or type(function).__name__
     if isinstance(function, _OF_CLASSES) and args and isinstance(args[0], Staged):  # `float.is_integer(x)`
         given = args[0]
-        kind: type = np.ndarray
-        if isinstance(given, Number):
-            kind = given.python or given.dtype.type
-        if issubclass(kind, function.__objclass__):
+        if issubclass(python_class(given), function.__objclass__):
             return call_method(given, name, args[1:], keywords)
         said = f"descriptor {name!r} for {function.__objclass__.__name__!r} objects"
         raise TypeError(f"{said} doesn't apply to a {python_name(given)!r} object")
     module = getattr(function, "__module__", None) or getattr(getattr(function, "__self__", None), "__name__", "")
     owner = getattr(function, "__self__", None)
-    if (
-        isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType))
-        and owner is not None
-        and not isinstance(owner, types.ModuleType)
-    ):
+    bound = owner is not None and not isinstance(owner, types.ModuleType)
+    if bound and isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)):
         return _call_bound(here, function, owner, name, args, keywords)
     if not callable(function):
         return function(*args, **keywords)  # Python's own words for it

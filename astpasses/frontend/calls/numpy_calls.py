@@ -33,6 +33,7 @@ from ..values.staged_values import Number, StagedArray
 from .call import call_value, handles, has_staged
 from .library_calls import call_library, library_handler
 from .methods import astype
+from .signatures import lacks_argument
 
 
 def ufunc_handler(function: np.ufunc) -> Callable:
@@ -49,11 +50,7 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         **keywords: Any,
     ) -> Any:
         if keywords:
-            raise session().unsupported(
-                f"numpy.{function.__name__} with {next(iter(keywords))}= has no translation",
-                "leave it out, or compute it in steps",
-                code="numpy-function",
-            )
+            raise lacks_argument(function.__name__, next(iter(keywords)))
         if len(args) > function.nin:
             args, out = args[: function.nin], args[function.nin :]
         out = out[0] if isinstance(out, tuple) and len(out) == 1 else out

@@ -60,12 +60,13 @@ def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict
                 shown = getattr(function, "__name__", "this function")
                 if name not in theirs and not any(p.kind is p.VAR_KEYWORD for p in theirs.values()):
                     raise TypeError(f"{shown}() got an unexpected keyword argument {name!r}")
-                raise session().unsupported(
-                    f"numpy.{shown} with {name}= has no translation",
-                    "leave it out, or compute it in steps",
-                    code="numpy-function",
-                )
+                raise lacks_argument(shown, name)
     return args, keywords, out
+
+
+def lacks_argument(function: str, name: str) -> SourceError:
+    said = f"numpy.{function} with {name}= has no translation"
+    return session().unsupported(said, "leave it out, or compute it in steps", code="numpy-function")
 
 
 @functools.cache

@@ -184,10 +184,8 @@ def _staged(value: Any, conversion: str, spec: str) -> Any:
 def _holds_staged(value: Any, depth: int = 4) -> bool:
     if call.has_staged(value) or isinstance(value, (Text, Rows)):
         return True
-    if depth and isinstance(value, (list, tuple, set)):
-        return any(_holds_staged(v, depth - 1) for v in value)
-    if depth and isinstance(value, dict):
-        return any(_holds_staged(v, depth - 1) for v in value.values())
+    if depth and isinstance(value, (list, tuple, set, dict)):
+        return any(_holds_staged(v, depth - 1) for v in (value.values() if isinstance(value, dict) else value))
     kind = type(value)
     if kind.__module__ == "builtins" or isinstance(value, (type, types.ModuleType, types.FunctionType)):
         return False

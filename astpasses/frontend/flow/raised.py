@@ -57,7 +57,7 @@ def kept(here: Session, exception: BaseException, span: Span | None) -> Kept:
     kind, args, attributes = type(exception), exception.args, vars(exception)
     name = exception_name(kind)
     said = [settled(a) for a in args]
-    plain = not attributes and not _is_written(kind) and len(said) <= 1
+    plain = not attributes and not users_make(kind) and len(said) <= 1
     if plain and all(type(a) is Text or type(a) is str and a for a in said):
         text, values = message_parts(said[0] if said else None)
         made = Kept(name, text, (), list(values), span)
@@ -107,7 +107,7 @@ def _refused(made: Kept, message: str) -> UnsupportedError:
     return UnsupportedError(message, made.span, code="raise", remedy=_REMEDY)
 
 
-def _is_written(kind: Any) -> bool:
+def users_make(kind: Any) -> bool:
     """Whether the user wrote what makes the exception: it may take anything."""
     return any(isinstance(method, types.FunctionType) for method in (kind.__init__, kind.__new__))
 

@@ -157,20 +157,15 @@ def item_of_value(here: Session, value: Any) -> Item:
             here.span(),
             "keep numbers, arrays and tuples of them in it",
         )
-    dtypes: list[Any] = []
-    dims: list[tuple] = []
-    python: list[type | None] = []
+    kinds: list[tuple] = []  # of each leaf: its dtype, its dims, its Python type
     for leaf in leaves:
         if is_number(leaf):
-            dtype, kind = joined_number([leaf])
-            shape: tuple = ()
+            dtype, python = joined_number([leaf])
+            kinds.append((dtype, (), python))
         else:
             array = here.lift(leaf) if isinstance(leaf, np.ndarray) else leaf
-            dtype, shape, kind = array.dtype, array.type.dims, np.ndarray
-        dtypes.append(dtype)
-        dims.append(shape)
-        python.append(kind)
-    return Item(tree, tuple(dtypes), tuple(dims), tuple(python))
+            kinds.append((array.dtype, array.type.dims, np.ndarray))
+    return Item(tree, *zip(*kinds))
 
 
 def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
@@ -184,8 +179,7 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
             here.span(),
             "use two lists, or arrays of one shape",
         )
-    dtypes: list[Any] = []
-    python: list[type | None] = []
+    kinds: list[tuple] = []
     for x, y, p, q in zip(a.dtypes, b.dtypes, a.python, b.python):
         if (p is np.ndarray) != (q is np.ndarray):
             raise TrialOver(
@@ -194,10 +188,9 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
                 "use two lists, or float(x) of the array",
             )
         numbers = p is not np.ndarray
-        dtype, kind = joined_number([number_of(x, p), number_of(y, q)]) if numbers else (np.result_type(x, y), p)
-        dtypes.append(dtype)
-        python.append(kind)
-    return Item(a.tree, tuple(dtypes), a.dims, tuple(python))
+        kinds.append(joined_number([number_of(x, p), number_of(y, q)]) if numbers else (np.result_type(x, y), p))
+    dtypes, python = zip(*kinds)
+    return Item(a.tree, dtypes, a.dims, python)
 
 
 def unknown_items(here: Session) -> TrialOver:

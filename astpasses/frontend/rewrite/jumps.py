@@ -39,6 +39,7 @@ from .scopes import (
 from .templates import constant, expression, statements
 
 JUMPS = (gast.Return, gast.Break, gast.Continue)
+_COMPOUND = (gast.If, gast.For, gast.While, gast.With, gast.Try)
 
 
 @dataclass
@@ -166,9 +167,7 @@ class _Jumps:
                 assert loop is not None
                 flag = loop.stopped if isinstance(node, gast.Break) else loop.skipped
                 return out + statements(f"{flag} = True", node), [flag]
-            if not _contains([node], JUMPS) and not isinstance(
-                node, (gast.If, gast.For, gast.While, gast.With, gast.Try)
-            ):
+            if not _contains([node], JUMPS) and not isinstance(node, _COMPOUND):
                 out.append(node)
                 continue
             if isinstance(node, gast.If):
@@ -204,13 +203,11 @@ class _Jumps:
         if whole is None:
             return None
         made = isinstance(whole, gast.Call) and _names_class(whole.func) and not self.caught
-        parts = (
-            list(whole.elts)
-            if isinstance(whole, gast.Tuple)
-            else [*whole.args, *(k.value for k in whole.keywords)]
-            if made
-            else [whole]
-        )
+        parts = [whole]
+        if isinstance(whole, gast.Tuple):
+            parts = list(whole.elts)
+        elif made:
+            parts = [*whole.args, *(k.value for k in whole.keywords)]
         if not any(isinstance(p, gast.Name) and p.id in self.kept for p in parts):
             return None
         out: list = []
@@ -344,7 +341,7 @@ class _Jumps:
 
             def generic_visit(self, node: gast.AST) -> gast.AST:
                 super().generic_visit(node)
-                if isinstance(node, (gast.If, gast.For, gast.While, gast.With, gast.Try)) and not node.body:
+                if isinstance(node, _COMPOUND) and not node.body:
                     node.body = statements("pass", node)
                 return node
 

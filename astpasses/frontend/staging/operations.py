@@ -192,15 +192,12 @@ class StagedStager(PlainStager):
         if is_gathered(container) and stored_in_rows(here, container, index, value):
             return
         if isinstance(container, (list, dict)):
-            fits = (
-                isinstance(container, dict)
-                and index in container
-                or isinstance(container, list)
-                and isinstance(index, int)
-                and -len(container) <= index < len(container)
-            )
-            if isinstance(container, list) and isinstance(index, int) and index < 0:
-                index += len(container)
+            if isinstance(container, dict):
+                fits = index in container
+            else:
+                fits = isinstance(index, int) and -len(container) <= index < len(container)
+                if isinstance(index, int) and index < 0:
+                    index += len(container)
             here.journal.note(ItemLocation(container, index) if fits else StructureLocation(container))
         elif here.in_region() and not here.is_fresh(container, 0) and hasattr(container, "__setitem__"):
             self.unknown_effect(f"a store into a {type(container).__name__}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..values.staged_values import Number, OneOf, StagedArray
+from ..values.staged_values import Number, OneOf, Staged, StagedArray
 
 # What to say where the value itself is not at hand.
 _SAID = {
@@ -37,6 +37,11 @@ def python_name(value: Any) -> str:
     if kind.__module__.startswith("metaphrase.astpasses.") and kind.__name__ in _SAID:
         return _SAID[kind.__name__]
     return f"numpy.{kind.__name__}" if issubclass(kind, (np.generic, np.ndarray)) else kind.__name__
+
+
+def python_class(value: Staged) -> type:
+    """The class that Python has in the place of a staged value."""
+    return value.python or value.dtype.type if isinstance(value, Number) else np.ndarray
 
 
 def refuse_type(value: Any, kind: type, message: str) -> None:

@@ -375,7 +375,5 @@ def _type_of_leaf(leaf: Any) -> tuple[Array, type | None] | None:
 
 
 def _name(function: Any) -> str:
-    name = (
-        getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None) or "function"
-    )
+    name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None) or ""
     return name if name.isidentifier() else "function"

@@ -20,6 +20,7 @@ import numpy as np
 from metaphrase.source import SourceError, UnsupportedError
 
 from ..values.staged_values import Number, Staged, Unsettled
+from .python_names import python_class
 from .session import Session
 from .signals import StagerSignal
 
@@ -30,7 +31,7 @@ REMEDY = "compute with ints, floats and arrays, or outside of the translated fun
 def stand_in(value: Any) -> Any:
     """A value of Python's or NumPy's own in the place of a staged one."""
     if isinstance(value, Number):
-        return (value.python or value.dtype.type)(1)
+        return python_class(value)(1)
     if isinstance(value, Staged):
         return np.ones((1,) * value.ndim, value.dtype)
     if type(value) in (list, tuple, set):

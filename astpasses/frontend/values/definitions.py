@@ -11,6 +11,7 @@ Data in a class (numbers, arrays, lists) is no part of its state: reading such a
 
 from __future__ import annotations
 
+import operator
 import types
 from typing import Any
 
@@ -55,7 +56,7 @@ class ClassState:
         bases = written_bases(kind)
         return (
             len(bases) == len(self.bases)
-            and all(map(_is, bases, self.bases))
+            and all(map(operator.is_, bases, self.bases))
             and all(
                 now.keys() == then.keys() and all(now[name] is value for name, value in then.items())
                 for now, then in zip(map(_members, bases), self.members)
@@ -75,7 +76,3 @@ def bound_function(found: Any) -> Any:
 
 def _members(base: type) -> dict[str, Any]:
     return {name: value for name, value in base.__dict__.items() if not isinstance(value, _DATA)}
-
-
-def _is(a: Any, b: Any) -> bool:
-    return a is b
