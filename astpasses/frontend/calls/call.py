@@ -73,6 +73,7 @@ _EXACT = ("decimal", "_pydecimal", "fractions", "datetime", "json")  # what make
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
 MOST_CALLS = 500  # of one that calls itself twice, under as many tests
+_VALUES = (str, bytes, tuple, frozenset, int, float, complex, range)
 _WRITTEN = (types.FunctionType, types.MethodType)
 _context_manager = contextlib.contextmanager(lambda: iter(()))
 
@@ -412,13 +413,10 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
             return _container_method(here, target, name, args, keywords)
     if isinstance(target, tuple) and getattr(type(target), name, None) in (tuple.index, tuple.count):
         return _container_method(here, target, name, args, keywords)
-    if (
-        isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range))
-        and type(target).__module__ == "builtins"
-    ):
-        if isinstance(target, str) and name in ("format", "join"):
-            if name == "format":
-                return formatted(target, args, keywords)
+    if isinstance(target, _VALUES) and type(target).__module__ == "builtins":
+        if isinstance(target, str) and name == "format":
+            return formatted(target, args, keywords)
+        if isinstance(target, str) and name == "join":
             return printing.joined_by(target, elements(here, args[0]))
         return getattr(known(here, target), name)(*args, **keywords)
     if type(target).__module__ == "numpy" and isinstance(target, np.generic):

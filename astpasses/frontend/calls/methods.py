@@ -190,6 +190,10 @@ def astype(
 handles(np.astype)(astype)
 
 
+def flatten(value: StagedArray, order: str = "C") -> StagedArray:
+    return flat(value, order)
+
+
 def item(value: Any, *index: Any) -> Any:
     """`x.item()`: a Python number."""
     here = session()
@@ -246,6 +250,10 @@ def is_integer(value: Number) -> Any:
     return value == call_value(np.floor, (value,), {})
 
 
+def block_until_ready(value: Any) -> Any:
+    return value
+
+
 def conjugate(value: Any, *args: Any, **keywords: Any) -> Any:
     """`x.conj()`: of real arrays the array itself."""
     if isinstance(value, StagedArray) and value.dtype.kind != "c" and not args and not keywords:
@@ -271,7 +279,7 @@ def view(value: Staged, dtype: Any = None) -> Any:
 METHODS: dict[str, Callable] = {
     "astype": astype,
     "copy": lambda x, order="C": call_value(np.copy, (x, order), {}),
-    "flatten": lambda x, order="C": flat(x, order),
+    "flatten": flatten,
     "item": item,
     "tolist": tolist,
     "fill": fill,
@@ -282,7 +290,7 @@ METHODS: dict[str, Callable] = {
     "put": lambda x, *args, **keywords: call_value(np.put, (x, *args), keywords),
     "compress": lambda x, condition, *args, **keywords: call_value(np.compress, (condition, x, *args), keywords),
     "is_integer": is_integer,
-    "block_until_ready": lambda x: x,
+    "block_until_ready": block_until_ready,
     "view": view,
     **{name: _refused(name, *reason) for name, reason in REFUSED.items()},
 }

@@ -187,11 +187,8 @@ def _bound(here: Session, found: Program, leaves: list) -> Any:
     for guard in found.guards:
         here.guards.setdefault(guard.key(), guard)
     fitted = [_fit(here, atom, param.type) for atom, param in zip(operands, found.function.params)]
-    outs = (
-        _written_out(here, found.function, fitted)
-        if _measures(found.function, fitted)
-        else here.emit(call, *fitted, function=found.function)
-    )
+    measures = _measures(found.function, fitted)
+    outs = _written_out(here, found.function, fitted) if measures else here.emit(call, *fitted, function=found.function)
     return _result(here, found, outs, leaves)
 
 

@@ -46,6 +46,7 @@ _ANSWERS: dict[Any, Callable] = {
     operator.delitem: lambda container, index, /: _stager().delete_item(container, index),
 }
 for _function, _answer in _ANSWERS.items():
+    _answer.__qualname__ = _function.__name__  # told of wrong arguments
     handles(_function)(_answer)
 
 

@@ -83,7 +83,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
         raise _bad_index(here, said, f"give at most {array.ndim}, or make an axis with numpy.newaxis")
     if sum(i is Ellipsis for i in items) > 1:
         raise _bad_index(here, "an index can only have a single ellipsis", "leave one out")
-    if Ellipsis not in [i if i is Ellipsis else 0 for i in items]:
+    if not any(i is Ellipsis for i in items):
         items.append(Ellipsis)
     entries: list[Any] = []
     new_axes: list[int] = []
@@ -99,6 +99,10 @@ def parse(array: StagedArray, index: Any) -> Parsed:
         else:
             entries.append(item)
     return Parsed(entries, new_axes, masked)
+
+
+def _has_ellipsis(index: Any) -> bool:
+    return any(i is Ellipsis for i in index) if isinstance(index, tuple) else index is Ellipsis
 
 
 def _is_lone_bool(index: Any) -> bool:
@@ -195,11 +199,8 @@ def position(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
 def _check_bounds(
     here: Session, atom: Atom, dim: DimLike, axis: int, shown: Atom, low: bool = True, high: bool = True
 ) -> None:
-    tests = []
-    if low:
-        tests.append(here.emit(ge, atom, literal(0)))
-    if high:
-        tests.append(here.emit(lt, atom, here.dim_atom(dim)))
+    tests = [here.emit(ge, atom, literal(0))] if low else []
+    tests += [here.emit(lt, atom, here.dim_atom(dim))] if high else []
     ok = tests[0] if len(tests) == 1 else here.emit(and_, *tests)
     _require_inside(here, ok, shown, here.dim_atom(dim), axis)
 
@@ -259,12 +260,7 @@ def get_item(array: StagedArray, index: Any) -> Any:
     if parsed.advanced:
         return _get_advanced(array, parsed)
     out = basic(array, parsed)
-    scalar = (
-        out.ndim == 0
-        and not isinstance(index, type(Ellipsis))
-        and not (isinstance(index, tuple) and (Ellipsis in [i for i in index if i is Ellipsis]))
-    )
-    return session().wrap(out.read()) if scalar else out
+    return out if out.ndim or _has_ellipsis(index) else session().wrap(out.read())
 
 
 # --- integer arrays ---
@@ -357,7 +353,7 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
         return
     target = basic(array, parsed)
     if not target.ndim and isinstance(value, StagedArray) and value.ndim and not LONE_ELEMENTS:
-        if not any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,))):
+        if not _has_ellipsis(index):
             raise here.shape_error(
                 "setting an array element with a sequence.", remedy="store its element: v[0], or v.item()"
             )

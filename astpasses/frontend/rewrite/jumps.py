@@ -273,13 +273,9 @@ class _Jumps:
         if forever and not breaks:
             rest = []
         if otherwise and breaks:
-            rest = (
-                statements("if test: body", otherwise[0], test=none_of([loop.stopped], otherwise[0]), body=otherwise)
-                + rest
-            )
-        elif otherwise:
-            rest = otherwise + rest
-        return [*made, node], leaving, rest
+            test = none_of([loop.stopped], otherwise[0])
+            otherwise = statements("if test: body", otherwise[0], test=test, body=otherwise)
+        return [*made, node], leaving, otherwise + rest
 
     def with_an_end(self, node: gast.With | gast.Try, loop: _Loop | None) -> tuple[list, list[str]]:
         """A `with` or `try`. What is raised at its end takes the place of a jump out of it: where something

@@ -116,9 +116,7 @@ def find_source(function: types.FunctionType) -> Source:
 
 
 def _fits(node: Definition, code: types.CodeType) -> bool:
-    if getattr(node, "name", "<lambda>") != code.co_name:
-        return False
-    return argument_names(node.args) == unmangled(code, node)
+    return getattr(node, "name", "<lambda>") == code.co_name and argument_names(node.args) == unmangled(code, node)
 
 
 def unmangled(code: types.CodeType, node: Definition) -> list[str]:

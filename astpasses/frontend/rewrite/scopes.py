@@ -240,10 +240,9 @@ class Liveness:
             self.live_in[node] = inner
             return inner | self.names(read_names, node.test)
         if isinstance(node, (gast.While, gast.For)):
-            header = (
-                self.names(read_names, node.test) if isinstance(node, gast.While) else self.names(_stop_names, node)
-            )
-            killed = set(bound_names(node.target)) if isinstance(node, gast.For) else set()
+            counted = isinstance(node, gast.For)
+            header = self.names(_stop_names, node) if counted else self.names(read_names, node.test)
+            killed = set(bound_names(node.target)) if counted else set()
             around = live | header
             while True:
                 entry = self.block(node.body, around) - killed
@@ -251,7 +250,7 @@ class Liveness:
                     break
                 around = around | entry
             self.live_in[node] = frozenset(entry | header)
-            return around | (self.names(read_names, node.iter) if isinstance(node, gast.For) else frozenset())
+            return around | (self.names(read_names, node.iter) if counted else frozenset())
         if isinstance(node, gast.Try):
             final = self.block(node.finalbody, live)
             orelse = self.block(node.orelse, final)

@@ -202,13 +202,8 @@ class _Staging:
 
     def arguments(self) -> list[Any]:
         names = self.leaf_names()
-        frozen = self.static_leaves()
-        return [
-            self.fix(k, leaf, names[k])
-            if k in frozen or k in self.decisions.pinned
-            else self.argument(k, leaf, names[k])
-            for k, leaf in enumerate(self.leaves)
-        ]
+        frozen = self.static_leaves() | self.decisions.pinned.keys()
+        return [(self.fix if k in frozen else self.argument)(k, leaf, names[k]) for k, leaf in enumerate(self.leaves)]
 
     def fix(self, k: int, leaf: Any, name: str = "") -> Any:
         """A leaf that the program is made for. What can be changed in place is read at each call."""
