@@ -132,9 +132,8 @@ def _index_object(rule: Callable) -> Callable:
 def _line(piece: slice) -> Any:
     """The numbers that a slice in `np.r_` or `np.mgrid` stands for."""
     start, step = 0 if piece.start is None else piece.start, 1 if piece.step is None else piece.step
-    if np.dtype(getattr(step, "dtype", type(step))).kind == "c":
-        return call_value(_spaced, (start, piece.stop, step), {})
-    return call_value(np.arange, (start, piece.stop, step), {})
+    counted = np.dtype(getattr(step, "dtype", type(step))).kind == "c"
+    return call_value(_spaced if counted else np.arange, (start, piece.stop, step), {})
 
 
 def _spaced(start, stop, step):

@@ -144,14 +144,8 @@ def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
 
 def _index_arrays(index: Any) -> bool:
     """Whether an index is made of integers and integer arrays only."""
-    for part in index if isinstance(index, tuple) else (index,):
-        if isinstance(part, (slice, list)) or part is None or part is Ellipsis:
-            return False
-        if isinstance(part, (int, np.integer)):
-            continue
-        if getattr(part, "dtype", np.dtype(bool)).kind not in "iu":
-            return False
-    return True
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(isinstance(p, (int, np.integer)) or getattr(p, "dtype", np.dtype(bool)).kind in "iu" for p in parts)
 
 
 def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool) -> Any:

@@ -26,16 +26,24 @@ def _stager() -> Any:
     return StagedStager(Outer(outer))  # its outer names are never asked for
 
 
-def _of_symbol(operation: str, symbol: str) -> Callable:
-    return lambda *operands: getattr(_stager(), operation)(symbol, *operands)
+def _binary(symbol: str) -> Callable:
+    return lambda a, b, /: _stager().operate(symbol, a, b)
+
+
+def _unary(symbol: str) -> Callable:
+    return lambda a, /: _stager().unary(symbol, a)
+
+
+def _inplace(symbol: str) -> Callable:
+    return lambda a, b, /: _stager().inplace(symbol, a, b)
 
 
 _ANSWERS: dict[Any, Callable] = {
-    **{function: _of_symbol("operate", symbol) for symbol, function in OPERATORS.items()},
-    **{function: _of_symbol("unary", symbol) for symbol, function in UNARY.items()},
-    **{function: _of_symbol("inplace", symbol) for symbol, function in INPLACE.items()},
-    operator.concat: _of_symbol("operate", "+"),
-    operator.inv: _of_symbol("unary", "~"),
+    **{function: _binary(symbol) for symbol, function in OPERATORS.items()},
+    **{function: _unary(symbol) for symbol, function in UNARY.items()},
+    **{function: _inplace(symbol) for symbol, function in INPLACE.items()},
+    operator.concat: _binary("+"),
+    operator.inv: _unary("~"),
     operator.not_: lambda a, /: _stager().not_(a),
     operator.truth: lambda a, /: _stager().not_(_stager().not_(a)),
     operator.is_: lambda a, b, /: _stager().is_(a, b),

@@ -203,8 +203,12 @@ class _Items:
         """Where the elements of a result of this rank are in range; None where nothing can leave it."""
         if not self.integers:
             return None
-        parts = [(self._forward(k, axis), self.array.shape[axis]) for k, axis in self.integers]
-        valid = functools.reduce(operator.and_, [(part >= 0) & (part < size) for part, size in parts])
+
+        def inside(k: int, axis: int) -> Any:
+            part = self._forward(k, axis)
+            return (part >= 0) & (part < self.array.shape[axis])
+
+        valid = functools.reduce(operator.and_, [inside(k, axis) for k, axis in self.integers])
         inner = np.ndim(valid)
         if inner == 0:
             return valid

@@ -78,6 +78,8 @@ class Merger:
         if same_static(a, b):
             return lambda outs: a
         a, b = (self.here.lift(v) if isinstance(v, np.ndarray) else v for v in (a, b))
+        if (id(a), id(b)) in self.makers:
+            return self.makers[id(a), id(b)]
         if (made := array_or_number(self, a, b, name)) is not None:
             return made
         if isinstance(a, Poison) or isinstance(b, Poison):
@@ -110,8 +112,6 @@ class Merger:
 
     def containers(self, a: Any, b: Any, name: str, found: tuple, other: tuple) -> Maker:
         """A container (or object) of the joined parts of both."""
-        if (id(a), id(b)) in self.makers:
-            return self.makers[id(a), id(b)]
         makers = [self.merge(x, y, name) for x, y in zip(found[1], other[1])]
         kind, _, metadata = found
         held: list[Any] = []
@@ -123,15 +123,12 @@ class Merger:
                     self.objects.append((a, b, held[0], name))
             return held[0]
 
-        self.makers[id(a), id(b)] = make
-        return make
+        return self.makers.setdefault((id(a), id(b)), make)
 
     def lists(self, a: list, b: list, one: list, two: list, name: str) -> Maker:
         """Lists of which only the run knows how long they are: a Stack with the items of one of them. `one`
         and `two` hold what `a` and `b` did when the sides ended."""
         here = self.here
-        if (id(a), id(b)) in self.makers:
-            return self.makers[id(a), id(b)]
         try:
             item = joined(here, item_of_list(here, one), item_of_list(here, two))
         except TrialOver:
@@ -162,8 +159,7 @@ class Merger:
                 self.objects.append((a, b, held[0], name))
             return held[0]
 
-        self.makers[id(a), id(b)] = make
-        return make
+        return self.makers.setdefault((id(a), id(b)), make)
 
     def link_objects(self) -> None:
         """An object that is joined of two is one or the other."""
@@ -207,8 +203,6 @@ class Merger:
 
     def arrays(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         here = self.here
-        if (id(a), id(b)) in self.makers:
-            return self.makers[id(a), id(b)]
         if a.type.dims != b.type.dims or not all(map(here.is_bound, a.type.dims)):
             return self.sized(a, b, name)
         dtype = np.result_type(a.dtype, b.dtype)
@@ -227,8 +221,7 @@ class Merger:
                 self.made.append((a.box, b.box, held[0], name))
             return held[0]
 
-        self.makers[id(a), id(b)] = make
-        return make
+        return self.makers.setdefault((id(a), id(b)), make)
 
     def sized(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         """Arrays of two sizes: a buffer for the larger, and how much of it is used."""
@@ -271,8 +264,7 @@ class Merger:
                 self.made.append((a.box, b.box, held[0], name))
             return held[0]
 
-        self.makers[id(a), id(b)] = make
-        return make
+        return self.makers.setdefault((id(a), id(b)), make)
 
     def size(self, first: DimLike, second: DimLike, name: str) -> int:
         """The result that says how much is used; arrays whose sizes go together share it."""

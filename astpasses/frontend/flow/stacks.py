@@ -152,11 +152,7 @@ def item_of_value(here: Session, value: Any) -> Item:
     """What one item is."""
     leaves, tree = tree_util.tree_flatten(value)
     if not leaves or not all(is_number(v) or isinstance(v, (StagedArray, np.ndarray)) for v in leaves):
-        raise TrialOver(
-            "a list of which only the run knows the length holds something that is no number or array",
-            here.span(),
-            "keep numbers, arrays and tuples of them in it",
-        )
+        raise _holds(here, "something that is no number or array", "keep numbers, arrays and tuples of them in it")
     kinds: list[tuple] = []  # of each leaf: its dtype, its dims, its Python type
     for leaf in leaves:
         if is_number(leaf):
@@ -174,23 +170,19 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
         return a or b
     if a.tree != b.tree or a.dims != b.dims:
         what = "structures" if a.tree != b.tree else "shapes"
-        raise TrialOver(
-            f"a list of which only the run knows the length holds items of several {what}",
-            here.span(),
-            "use two lists, or arrays of one shape",
-        )
+        raise _holds(here, f"items of several {what}", "use two lists, or arrays of one shape")
     kinds: list[tuple] = []
     for x, y, p, q in zip(a.dtypes, b.dtypes, a.python, b.python):
         if (p is np.ndarray) != (q is np.ndarray):
-            raise TrialOver(
-                "a list of which only the run knows the length holds numbers and arrays",
-                here.span(),
-                "use two lists, or float(x) of the array",
-            )
+            raise _holds(here, "numbers and arrays", "use two lists, or float(x) of the array")
         numbers = p is not np.ndarray
         kinds.append(joined_number([number_of(x, p), number_of(y, q)]) if numbers else (np.result_type(x, y), p))
     dtypes, python = zip(*kinds)
     return Item(a.tree, dtypes, a.dims, python)
+
+
+def _holds(here: Session, what: str, remedy: str) -> TrialOver:
+    return TrialOver(f"a list of which only the run knows the length holds {what}", here.span(), remedy)
 
 
 def unknown_items(here: Session) -> TrialOver:

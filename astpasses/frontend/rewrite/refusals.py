@@ -51,7 +51,7 @@ def refuse_together(found: list[SourceError]) -> None:
         raise Errors(found)
 
 
-class _Visitor(gast.NodeVisitor):
+class _Visitor:
     def __init__(self, file: str, function: str):
         self.file, self.function = file, function
         self.found: list[SourceError] = []
@@ -63,9 +63,8 @@ class _Visitor(gast.NodeVisitor):
         entry = STATEMENTS.get(type(node))
         if entry is not None:
             self.refuse(node, *entry)
-        getattr(self, "visit_" + type(node).__name__, self.generic_visit)(node)
-
-    def generic_visit(self, node: gast.AST) -> None:
+        if (look := getattr(self, "visit_" + type(node).__name__, None)) is not None:
+            look(node)
         for child in children(node):
             self.visit(child)
 
@@ -80,13 +79,11 @@ class _Visitor(gast.NodeVisitor):
                     "function can't assign",
                     "return the new value and let the caller assign it",
                 )
-        self.generic_visit(node)
 
     def visit_Call(self, node: gast.Call) -> None:
         called = node.func.id if isinstance(node.func, gast.Name) else ""
         if called in NAMES and (not node.args or called in ("eval", "exec")):
             self.refuse(node, *NAMES[called])
-        self.generic_visit(node)
 
     def visit_Try(self, node: gast.Try) -> None:
         if node.handlers:
@@ -107,32 +104,26 @@ class _Visitor(gast.NodeVisitor):
                         "a jump out of `finally` can't be translated",
                         "move it after the `try` statement",
                     )
-        self.generic_visit(node)
 
     def visit_Delete(self, node: gast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, gast.Attribute):
                 self.refuse(target, "delete-attribute", "`del` of an attribute is not supported", "set it to None")
-        self.generic_visit(node)
 
     def visit_Lambda(self, node: gast.Lambda) -> None:
         self.no_yield(node, "a lambda")
-        self.generic_visit(node)
 
     def visit_BoolOp(self, node: gast.BoolOp) -> None:
         for value in node.values[1:]:
             self.no_yield(value, "`and` or `or`")
-        self.generic_visit(node)
 
     def visit_IfExp(self, node: gast.IfExp) -> None:
         for value in (node.body, node.orelse):
             self.no_yield(value, "a conditional expression")
-        self.generic_visit(node)
 
     def visit_Compare(self, node: gast.Compare) -> None:
         if len(node.ops) > 1:
             self.no_yield(node, "a chained comparison")
-        self.generic_visit(node)
 
     def no_yield(self, node: gast.AST, where: str) -> None:
         """Expressions that become functions can't hold a `yield`."""
@@ -148,11 +139,9 @@ class _Visitor(gast.NodeVisitor):
     def visit_comprehension(self, node: gast.comprehension) -> None:
         if node.is_async:
             self.refuse(node.target, "async-function", "`async for` can't be translated", "write a plain `for`")
-        self.generic_visit(node)
 
     def visit_GeneratorExp(self, node: gast.GeneratorExp) -> None:
         self.no_walrus(node, "a generator expression", "write a list comprehension or a loop")
-        self.generic_visit(node)
 
     def no_walrus(self, node: gast.AST, where: str, remedy: str) -> None:
         for child in walk(node):
@@ -163,6 +152,5 @@ class _Visitor(gast.NodeVisitor):
         for child in walk(node):
             if isinstance(child, gast.Lambda):
                 self.no_walrus(child, "a lambda in a comprehension", "write the lambda as a `def`")
-        self.generic_visit(node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = comprehension

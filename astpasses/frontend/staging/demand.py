@@ -33,11 +33,9 @@ def need_concrete(value: Staged, why: str, kind: type, remedy: str = "") -> Any:
 
 def truth_value(value: Staged) -> bool:
     """`bool(x)` asked by Python itself, outside of the branches and loops that the stager runs."""
-    if isinstance(value, Number) and value.dim is not None:
-        facts = session().facts
-        if facts.less(0, value.dim):
-            return True
     here = session()
+    if isinstance(value, Number) and value.dim is not None and here.facts.less(0, value.dim):
+        return True
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code not in here.unsourced:
         frame = frame.f_back
