@@ -206,11 +206,11 @@ def _container(value: Any, conversion: str) -> Any:
             here = session()
             return Text("{}", (Listing(snapshot(here, value), here.span()),))
         value = expanded(session(), value)
-        return _listing("[", ([shown(item, "r")] for item in value), "]")
+        return _with_commas("[", ([shown(item, "r")] for item in value), "]")
     if kind is tuple:
-        return _listing("(", ([shown(item, "r")] for item in value), ",)" if len(value) == 1 else ")")
+        return _with_commas("(", ([shown(item, "r")] for item in value), ",)" if len(value) == 1 else ")")
     if kind is dict:
-        return _listing("{", ([shown(key, "r"), ": ", shown(item, "r")] for key, item in value.items()), "}")
+        return _with_commas("{", ([shown(key, "r"), ": ", shown(item, "r")] for key, item in value.items()), "}")
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return _fields(kind.__name__, zip(kind._fields, value))
     if dataclasses.is_dataclass(value):
@@ -224,10 +224,10 @@ def _container(value: Any, conversion: str) -> Any:
 
 
 def _fields(name: str, pairs: Any) -> Any:
-    return _listing(f"{name}(", ([f"{field}=", shown(value, "r")] for field, value in pairs), ")")
+    return _with_commas(f"{name}(", ([f"{field}=", shown(value, "r")] for field, value in pairs), ")")
 
 
-def _listing(begin: str, items: Iterable[list], end: str) -> Any:
+def _with_commas(begin: str, items: Iterable[list], end: str) -> Any:
     """The texts of items, with commas between them."""
     parts: list = []
     for item in items:
