@@ -3,8 +3,7 @@
 In: storages and expressions (storage.py). Out: `Store Bind Nest For While If LibraryCall Combine Check Effect Swap Grow
 Lap SetDims CallFn`. What a pass may ask of a statement is declared with its kind, and nowhere else:
 
-    loop = For("i", n, body)
-    loop.binds, loop.extents, loop.blocks == "i", (n,), (body,)
+    For("i", n, body).extents == (n,)
     Store(y, (i,), value).accesses == (Access(y, (i,), write=True),)
 """
 
@@ -41,11 +40,8 @@ class Change:
 
 
 class Stmt:
-    """A statement. Only `span` is set after it is made.
-
-    `ordered`: it stays in program order with others that are. `guarded`: it stays behind earlier checks,
-    since its places or its rounds are data.
-    """
+    """A statement. Only `span` is set after it is made. `ordered`: it stays in program order with others that are.
+    `guarded`: it stays behind earlier checks, since its places or its rounds are data."""
 
     span: Span | None = None
     ordered = False
@@ -64,13 +60,13 @@ class Stmt:
 
     def but(self: Self, **parts: Any) -> Self:
         """The statement with other parts; itself where it has these already, so that its facts stay known."""
-        held = self.__dict__
-        return self if all(_same(part, held[name]) for name, part in parts.items()) else self.anew(**parts)
+        same = all(_same(part, self.__dict__[name]) for name, part in parts.items())
+        return self if same else self.anew(**parts)
 
     def anew(self: Self, **parts: Any) -> Self:
         """Another statement with these parts, and the others of this one."""
-        made, held = object.__new__(type(self)), self.__dict__
-        made.__dict__.update({name: held[name] for name in self.__dataclass_fields__} | parts)  # type: ignore[attr-defined]
+        made: Any = object.__new__(type(self))
+        made.__dict__.update({name: self.__dict__[name] for name in made.__dataclass_fields__} | parts)
         return made
 
     @property
@@ -95,8 +91,9 @@ class Stmt:
 
 def _same(part: Any, other: Any) -> bool:
     """Whether two parts are one object, or tuples of the same objects."""
-    tuples = isinstance(part, tuple) and isinstance(other, tuple) and len(part) == len(other)
-    return part is other or tuples and all(map(is_, part, other))
+    return (
+        part is other or type(part) is type(other) is tuple and len(part) == len(other) and all(map(is_, part, other))
+    )
 
 
 @dataclass(eq=False)
@@ -235,9 +232,9 @@ class For(Stmt):
         return (self.extent,) if self.parts is None else (self.extent, self.parts.whole, self.parts.length)
 
     def changed(self, change: Change) -> For:
-        parts = self.parts
-        if parts is not None:
-            parts = replace(parts, whole=change.dim(parts.whole), length=change.dim(parts.length))
+        parts = self.parts and replace(
+            self.parts, whole=change.dim(self.parts.whole), length=change.dim(self.parts.length)
+        )
         partials = tuple((change.place(buf, ())[0], monoid) for buf, monoid in self.partials)
         return self.anew(extent=change.dim(self.extent), parts=parts, partials=partials)
 
@@ -394,8 +391,8 @@ class Effect(Stmt):
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        reads = (Access(buf, (), False, True) for buf in self.reads)
-        return (*reads, *(Access(buf, (), True, True) for buf in self.writes))
+        both = ((self.reads, False), (self.writes, True))
+        return tuple(Access(buf, (), write, True) for bufs, write in both for buf in bufs)
 
 
 @dataclass(eq=False)
