@@ -16,8 +16,8 @@ PACKAGE = __name__.partition(".")[0]
 LIBRARIES = {f"{PACKAGE}.{name}" for name in ("nn", "random", "lax", "_control", "_special", "tree_util")}
 # Functions whose own lines do what the user's line says.
 _FOR_THE_USER = frozenset(
-    "load_attribute load_item call_method _container_method call_value _call_value call_other _call_function"
-    " _call_bound _construct _enter getattr_ store_attribute own_setattr store_item delete_item call method"
+    "load_attribute load_item call_method _container_method call_value _call_value call_other call_function"
+    " _call_bound construct _enter getattr_ store_attribute own_setattr store_item delete_item call method"
     " attribute item operate inplace unary operation _compared contains unpack elements iterate mapping truth"
     " <lambda>".split()
 )
