@@ -1,4 +1,4 @@
-"""Whether some values alone say which way a program takes: a branch, how often a loop goes round, a size.
+"""Whether some values alone may say which way a program takes: a branch, how often a loop goes round, a size.
 
 In: Lets, and variables. Out: a truth; what is made of the variables alone is added to them.
 
@@ -36,9 +36,20 @@ def decided(lets: Iterable[Let], known: set[Atom]) -> bool:
                     return True
         elif name == "as_dim" or let.regions():
             return True
-        elif all(isinstance(a, Literal) or a in known for a in let.args):
+        elif all(isinstance(a, Literal) or a in known for a in let.args) or _is_of_integers(let, known):
             known.update(let.outs)
     return False
+
+
+def _is_of_integers(let: Let, known: set[Atom]) -> bool:
+    """Whether a known integer is among what an integer or a truth is made of: beside one of which only the range is
+    known it may tell it, as in `i < 0`."""
+    given = any(_is_integer(a) for a in let.args if a in known)
+    return given and all(map(_is_integer, let.outs))
+
+
+def _is_integer(atom: Atom) -> bool:
+    return atom.type.dtype.kind in "biu"
 
 
 __all__ = ["decided"]
