@@ -216,6 +216,18 @@ def told_by_a_test_before(x, n):
     return walker.steps, t
 
 
+def told_by_the_range_of_another(x, n):
+    walker, t = Walker(x), 0.0
+    for _ in range(n):
+        i = 0
+        while i < walker.steps and walker.steps < 9:
+            i += 1
+            walker.steps += 1
+            t = x[0]
+        t = t + 1.0
+    return walker.steps, t
+
+
 def asked_whose_it_is(x, n):
     t, kinds = 0.0, 0
     for i in range(n):
@@ -261,6 +273,7 @@ MISLEADING = [
     told_by_how_long_a_loop_is,
     told_by_identity,
     told_by_a_test_before,
+    told_by_the_range_of_another,
     asked_whose_it_is,
     divided_by_zero_as_python_does,
     a_narrow_number_beside_pythons,
