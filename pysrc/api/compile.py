@@ -28,7 +28,7 @@ from ..runtime.cython_build import Library
 from ..runtime.devices import CPU
 from ..runtime.plans import callbacks_of, raiser, site_table
 from ..source import SourceError, UnsupportedError
-from ..tree_util import PyTreeDef
+from ..tree_util import PyTreeDef, tree_structure
 from . import memory as memory
 from .arguments import Call, Spec, refuse_unknown_sizes, take_apart
 from .captures import capture_roots, entry_guards, entry_source, rooms_of
@@ -40,6 +40,7 @@ from .saved import save
 from .staging import out_structs, slot_of
 from .tracebacks import is_users_error, user_frames
 from .transforms import parameter_names
+from .types import ShapeDtypeStruct
 
 if TYPE_CHECKING:
     from ..astpasses.emit.cython_text import EmittedText
@@ -274,6 +275,10 @@ def _bytes(types: Iterable[Array]) -> DimLike:
     return total
 
 
+def _struct(spec: Spec) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(spec.dims, spec.dtype, weak_type=spec.python is not None)
+
+
 class Lowered(Generic[R]):
     """A function translated for certain types; `compile()` makes native code."""
 
@@ -289,6 +294,26 @@ class Lowered(Generic[R]):
     def out_info(self) -> Any:
         """The output, with ShapeDtypeStructs for arrays."""
         return out_structs(self.program)
+
+    @property
+    def args_info(self) -> tuple[tuple, dict[str, Any]]:
+        """The arguments that are not static, positional ones and those by name, with ShapeDtypeStructs for arrays and
+        numbers."""
+        leaves = [_struct(spec) if spec.dynamic else spec.value for spec in self.call.specs]
+        args, kwargs = self.call.structure.unflatten(leaves)
+        static = self.jit.static
+        given = tuple(a for k, a in enumerate(args) if k not in static)
+        return given, {name: a for name, a in kwargs.items() if name not in static}
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of `args_info`."""
+        return tree_structure(self.args_info)
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the output."""
+        return tree_structure(self.out_info)
 
     def cost_analysis(self) -> dict[str, DimLike]:
         """What the program costs: "flops", "transcendentals" (values of sin, exp and their like) and "bytes accessed",
@@ -334,6 +359,23 @@ class CompiledFunction(Generic[R]):
     @property
     def library(self) -> Library:
         return self.compiled.library
+
+    @property
+    def out_info(self) -> Any:
+        """As of what it was compiled from; so are `args_info`, `in_tree` and `out_tree`."""
+        return self.lowered.out_info
+
+    @property
+    def args_info(self) -> tuple[tuple, dict[str, Any]]:
+        return self.lowered.args_info
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        return self.lowered.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        return self.lowered.out_tree
 
     def as_text(self) -> str:
         return self.library.text

@@ -199,6 +199,23 @@ def test_lower_and_compile():
     np.testing.assert_array_equal(lowered.compile()(np.arange(3.0))["y"], [0, 2, 4])
 
 
+def test_what_a_lowered_function_takes_and_gives():
+    f = mp.jit(lambda x, k, *, y=1.0, s="a": {"a": x * k, "b": (y, x[0])}, static_argnames=("k", "s"))
+    lowered = f.lower("f64[n]", 3, y=2.0, s="b")
+    number = mp.ShapeDtypeStruct((), np.float64)
+    for one in (lowered, f.lower(np.ones(4), 3, y=2.0, s="b").compile()):
+        args, kwargs = one.args_info
+        assert [(a.dtype, len(a.shape)) for a in args] == [(np.float64, 1)]
+        assert list(kwargs) == ["y"] and kwargs["y"].shape == () and kwargs["y"].weak_type
+        assert one.in_tree == mp.tree_util.tree_structure(((0,), {"y": 0}))
+        assert one.out_tree == mp.tree_util.tree_structure({"a": 0, "b": (0, 0)})
+        assert one.out_info["b"] == (number, number)
+    assert (
+        str(lowered.args_info[0][0].shape[0]) == "n"
+        and lowered.compile().args_info[0][0].shape == lowered.args_info[0][0].shape
+    )
+
+
 def test_disabled():
     seen = []
 
