@@ -236,6 +236,16 @@ def asked_whose_it_is(x, n):
     return t
 
 
+def asked_of_one_that_is_made_of_another(x, n):
+    walker, t, y = Walker(x), 1.0, x.copy()
+    walker.mass = 0.0
+    for _ in range(n + 1):
+        y[1] = t
+        t = walker.mass
+        walker.mass = min(np.sin(y[1]), x[0])
+    return t, walker.mass
+
+
 def divided_by_zero_as_python_does(x, n):
     t, u = 0.0, 1.0
     for i in range(n):
@@ -275,6 +285,7 @@ MISLEADING = [
     told_by_a_test_before,
     told_by_the_range_of_another,
     asked_whose_it_is,
+    asked_of_one_that_is_made_of_another,
     divided_by_zero_as_python_does,
     a_narrow_number_beside_pythons,
     one_float_of_two_that_is_numpys,

@@ -73,10 +73,11 @@ class Numbers:
 
     def settle(self) -> None:
         """Once all is left: a float is NumPy's if it is made of one that is, or as what loops around carry."""
-        while found := [w for w in self.waiting if not w[0].asked and w[-1].is_strong]:
+        while found := [w for w in self.waiting if w[-1].is_strong]:
             self.waiting = [w for w in self.waiting if w not in found]
             for doubt, path, spec, inside, out in found:
-                doubt.strong, spec.python = True, None
+                if not doubt.asked:
+                    doubt.strong, spec.python = True, None
                 self.end(path, spec, inside, out.either())
         more = True
         while more:
