@@ -94,6 +94,18 @@ def pythons_floats_become_numpys(x, n):
     return t, h, s
 
 
+def pythons_integers_become_numpys(x, n):
+    count, best, where = 0, 0, 0
+    for i in range(n + 1):
+        above = (x > i).sum()
+        count += above
+        if above > best:
+            best = above
+        for j in range(4):
+            where = where + np.int64(i * j)
+    return count, best, where
+
+
 def floats_stay_pythons(x, n):
     t, u = 0.0, 1.0
     for _ in range(n):
@@ -125,6 +137,7 @@ ONCE = [
     methods,
     lists_and_objects,
     pythons_floats_become_numpys,
+    pythons_integers_become_numpys,
     floats_stay_pythons,
     comprehensions,
 ]
@@ -236,6 +249,23 @@ def asked_whose_it_is(x, n):
     return t
 
 
+def an_integer_that_is_an_index_and_becomes_numpys(x, n):
+    k, total = 0, 0.0
+    for i in range(n + 1):
+        total = total + x[k] + np.zeros(k + 1).sum()
+        k = (x * (i + 1)).argmax() % 3
+    return k, total
+
+
+def an_integer_beside_a_narrow_number(x, n):
+    k, y = 0, x.astype(np.float32)
+    s = y[0]
+    for _ in range(n + 1):
+        s = y[0] * k + s
+        k = k + (x > 2.0).sum()
+    return s, k
+
+
 def asked_of_one_that_is_made_of_another(x, n):
     walker, t, y = Walker(x), 1.0, x.copy()
     walker.mass = 0.0
@@ -286,6 +316,8 @@ MISLEADING = [
     told_by_the_range_of_another,
     asked_whose_it_is,
     asked_of_one_that_is_made_of_another,
+    an_integer_that_is_an_index_and_becomes_numpys,
+    an_integer_beside_a_narrow_number,
     divided_by_zero_as_python_does,
     a_narrow_number_beside_pythons,
     one_float_of_two_that_is_numpys,

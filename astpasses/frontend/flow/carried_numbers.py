@@ -11,8 +11,6 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
@@ -38,8 +36,9 @@ class Numbers:
     def enter(self, spec: Spec, entry: Any) -> None:
         """Widen the plan for what a number is before the loop: it may be another one than when the plan was made."""
         dtype, python = spec.dtype, spec.python
-        if python is float and is_doubtful(entry) and entry.weak is float:
+        if is_doubtful(entry) and entry.weak is python:
             spec.carried.learn(constants(entry))
+            entry = entry.as_pythons()
         else:
             self.take(spec, entry)
         spec.python = python if spec.dtype == dtype else spec.python
@@ -48,15 +47,15 @@ class Numbers:
     def carry(self, path: Path, spec: Spec, initial: Callable[[], Atom], entry: Any) -> Number:
         """The number in the body."""
         param = self.work.carry(path, Array(spec.dtype), initial)
-        if spec.python is float:
-            spec.doubt = Doubt(entry.doubts if is_doubtful(entry) else frozenset())
-            self.doubts.add(spec.doubt)
-            return doubtful(self.here, param, float, frozenset([spec.doubt]), (spec.carried,))
         dim = None
         if spec.python is int:
             name = fresh_symbol(param.name + "#")
             self.here.facts.learn(name, 0 if spec.low else None, None)
             dim = Sym(name)
+        if spec.python in (int, float):
+            spec.doubt = Doubt(entry.doubts if is_doubtful(entry) else frozenset())
+            self.doubts.add(spec.doubt)
+            return doubtful(self.here, param, spec.python, frozenset([spec.doubt]), (spec.carried,), dim)
         made = Number(self.here, param, spec.python, dim)
         made.among = (spec.carried,)
         return made
@@ -64,10 +63,10 @@ class Numbers:
     def leave(self, path: Path, spec: Spec, inside: Any, out: Any) -> None:
         """Take what a number is at the end of an iteration."""
         doubt, spec.doubt = spec.doubt, None
-        if doubt is not None and is_doubtful(out) and out.weak is float:
+        if doubt is not None and is_doubtful(out) and out.weak is spec.python and (out is inside or out.weak is float):
             self.waiting.append((doubt, path, spec, inside, out))
             return
-        if doubt is not None and not doubt.asked and is_strong(out):
+        if doubt is not None and not doubt.asked and is_strong(out, spec.dtype):
             doubt.strong, spec.python = True, None  # and nothing in the body depends on what it was before
         self.end(path, spec, inside, out)
 
@@ -108,7 +107,7 @@ class Numbers:
 
     def take(self, spec: Spec, value: Any) -> bool:
         """Whether a number is of the kind that is carried, and nothing else; the spec is widened."""
-        if is_doubtful(value) and value.weak is float and spec.dtype == np.float64 and spec.python is None:
+        if is_doubtful(value) and spec.python is None and value.dtype == spec.dtype:
             value = value.either()
         before, learned = (spec.dtype, spec.python), False
         spec.dtype, spec.python = joined_number([number_of(spec.dtype, spec.python, (spec.carried,)), value])
@@ -121,7 +120,7 @@ class Numbers:
 
     def after(self, inside: Number, found: Atom) -> Any:
         """The number after the loop."""
-        if is_doubtful(inside) and not inside.is_strong:
+        if is_doubtful(inside) and inside.weak is float and not inside.is_strong:
             (doubt,) = inside.doubts
             if doubt.within:
                 return doubtful(self.here, found, float, doubt.within, inside.among)

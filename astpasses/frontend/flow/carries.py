@@ -118,8 +118,8 @@ class Pass:
 
     def first_spec(self, path: Path, entry: Any) -> Spec:
         """Numbers are carried at once; tuples are looked into; all else is held until it changes."""
-        if is_doubtful(entry) and entry.weak is float:
-            return Spec("number", np.dtype(float), python=float, carried=Carried())
+        if is_doubtful(entry) and entry.weak is not bool:
+            entry = entry.as_pythons()
         if is_number(entry):
             dtype, python = joined_number([entry])
             low = python is int and nonnegative(self.here, entry)

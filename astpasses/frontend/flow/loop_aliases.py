@@ -55,6 +55,9 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
     merged = any(outside[j] is outside[k] for k in written for j in places if j != k)
     if shared or merged:
         raise TrialOver("two names share one array that the loop writes to", span, "copy one of them")
+    for left, right in staged.compared:
+        if isinstance(left, StagedArray) and left is not right and not left.chain and not right.chain:
+            _tell_apart(loop, staged.work, slots, ends, left.box, right.box)
     for k in places:
         others = [b for b in ends[k] if _reached(here, b, k, inside, ends)]
         older = [b for b in others if b.region in here.regions or any(b is i for i in inside)]
@@ -92,6 +95,21 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
                 "copy the array in the loop, before storing into it: x = x.copy()",
             )
     return seen
+
+
+def _tell_apart(loop: Loop, work: Pass, slots: list[ArraySlot], ends: list[list[Box]], *asked: Box) -> None:
+    """Raise where two arrays of the body may be one in some iteration: it was asked, and they are two there."""
+    begin: list[list[Box]] = []
+    later: list[list[Box]] = []
+    for box in asked:
+        k = next((k for k, slot in enumerate(slots) if slot.inside.box is box), None)
+        entry = None if k is None else slots[k].entry
+        begin.append([box] if k is None else family(entry.box) if isinstance(entry, StagedArray) else [])
+        later.append([box] if k is None else ends[k])
+    first, any_other = (any(x is y for x in both[0] for y in both[1]) for both in (begin, later))
+    if first or any_other:
+        text = "whether two arrays are one depends on the iteration"
+        raise (TrialOver if any_other else PeelFirst)(text, loop.span, "compare their contents, or keep a flag")
 
 
 def _reached(here: Session, box: Box, k: int, inside: list[Box], ends: list[list[Box]]) -> bool:

@@ -79,6 +79,7 @@ class StagedBody:
     dirty: set[int]
     gathered: list[tuple[list, list[Slot]]]
     kept: tuple[list[Box], list[StagedArray]]  # of which lists hold copies: older arrays, carried ones
+    compared: list[tuple[Any, Any]]  # of which the body asks whether they are one
     row_values: list  # what stands for the rows in the body, as `rows` do in the program
     swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
     ran: Any = None  # how many iterations there were
@@ -226,7 +227,7 @@ def _pass(
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
     after_entry, mixed, questions = here.journal.mark(), here.mixed, len(here.journal.shared.asked)
-    compared = here.compared
+    compared, called = len(here.compared), _functions_called(here)
     condition = None
     endless = False
     if loop.header is not None:
@@ -259,7 +260,7 @@ def _pass(
         bring_up_to_date(here, heap)
         written = here.journal.since(after_entry)
         kept_word = not work.foreseen.used or work.foreseen.are_true(work.carries, written, test, condition, body)
-        if not kept_word or work.foreseen.used and here.compared != compared:
+        if not kept_word or work.foreseen.used and len(here.compared) > compared:
             raise TrialOver("the loop does other things than its text says", loop.span)
         gathered: list[tuple[list, list[Slot]]] = []
         for loc in written:
@@ -294,6 +295,7 @@ def _pass(
         for k, triple in enumerate(triples):
             _leave_place(work, k, originals[k], *triple)
         work.numbers.settle()
+        work.changed |= _functions_called(here) > called  # whose first calls were written out
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}
@@ -309,9 +311,12 @@ def _pass(
     loop.set(tuple(entry))
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
-    return StagedBody(
-        work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept, values
-    )
+    ends = (dirty, gathered, kept, here.compared[compared:], values)
+    return StagedBody(work, body, test, inside, outside, triples, left, index, rows, condition, *ends)
+
+
+def _functions_called(here: Session) -> int:
+    return sum(record.program is not None for record in here.repeated.values())
 
 
 def _few(here: Session, loop: Loop, most: int = FEW) -> bool:

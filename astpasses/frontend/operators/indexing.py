@@ -249,6 +249,8 @@ def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
             if k in left:
                 final.append(dims[k])
         out = view(out, Reshape(tuple(final)))
+    if out is array:  # a view of all of it is another object
+        return StagedArray(array.box, array.chain, array.type, array.writeable)
     return out
 
 

@@ -6,10 +6,13 @@ only. Example: `state in {1, 2, 3}` for a staged `state` is `state == 1 or state
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Set
 from typing import Any
 
 import numpy as np
+
+from metaphrase.ops.compare import or_
 
 from ..calls.call import call_value
 from ..flow.gathering import holds, is_gathered
@@ -19,6 +22,7 @@ from ..staging.knowledge import narrowed
 from ..staging.literals import elements
 from ..staging.session import Session
 from ..staging.settling import settled
+from ..values.phi import all_of, choices_among, may_be_one
 from ..values.staged_values import Number, Staged, StagedArray
 from . import protocols
 
@@ -99,6 +103,19 @@ def require_told_apart(here: Session, left: Any, right: Any) -> None:
             "compare positions, or contents",
             code="alias",
         )
+
+
+def is_one_array(here: Session, left: StagedArray, right: StagedArray) -> Any:
+    """Whether an array is another one: what the run says where only it knows which array a name is."""
+    one, other = (left.box, right.box) if right.box.phi is None else (right.box, left.box)
+    if left is right or left.chain or right.chain or one is other or not may_be_one(one, other):
+        return left is right
+    choices = choices_among(one, lambda box: box is other) if other.phi is None else None
+    if choices is None or any(chain for _, _, chain in choices):
+        text = "whether two arrays are one is only known when the program runs"
+        raise here.unsupported(text, "compare contents, or keep a flag", "alias")
+    flags = [all_of(here, flags) for flags, _, _ in choices]
+    return here.wrap(functools.reduce(lambda a, b: here.emit(or_, a, b), flags), bool)
 
 
 def _given(here: Session, value: Any) -> bool:

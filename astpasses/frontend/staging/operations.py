@@ -31,7 +31,7 @@ from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
 from ..operators.arithmetic import require_count
-from ..operators.membership import contains, members, require_told_apart
+from ..operators.membership import contains, is_one_array, members, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, Nested, PlainStager
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
@@ -281,11 +281,13 @@ class StagedStager(PlainStager):
             return left if right else negated(left)
         here = session()
         if type(left) is type(right):
-            here.compared += isinstance(left, StagedArray) or parts(left) is not None
+            if isinstance(left, StagedArray) or parts(left) is not None:
+                here.compared.append((left, right))
             here.journal.shared.refuse_identity(left, right, here.span())
             require_told_apart(here, left, right)
         guard_identity(here, left, right)
-        return left is right
+        both = isinstance(left, StagedArray) and isinstance(right, StagedArray)
+        return is_one_array(here, left, right) if both else left is right
 
     def is_not(self, left: Any, right: Any) -> Any:
         return self.not_(self.is_(left, right))

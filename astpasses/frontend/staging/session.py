@@ -110,7 +110,7 @@ class Session:
         self.gathers = False  # whether some list holds rows
         self.gathers_few = decisions.rolls_few  # whether one does that could have its items apart
         self.mixed = 0  # how many joins made numbers of two types one
-        self.compared = 0  # how often it was asked whether two arrays or lists are one
+        self.compared: list[tuple[Any, Any]] = []  # arrays and containers of which it was asked whether they are one
         self.growing: list[list] = []  # lists that the loops around append to
         self.filling: list[list] = []  # lists that comprehensions are making
         self.list_names: dict[int, tuple[str, list]] = {}

@@ -163,6 +163,11 @@ def family(box: Box) -> list[Box]:
     return found
 
 
+def may_be_one(first: Box, second: Box) -> bool:
+    """Whether two arrays may be one, as the run decides."""
+    return any(one is other for one in family(first) for other in family(second))
+
+
 def is_one_of(box: Box, boxes: Sequence[Box]) -> bool:
     """Whether it is one of these for sure, whatever the run does."""
     if any(box is one for one in boxes):

@@ -157,7 +157,7 @@ Staged.__hash__ = None  # type: ignore[assignment]
 class Number(Staged):
     """A staged scalar."""
 
-    __slots__ = ("session", "_atom", "python", "narrow", "dim", "among", "doubts", "weak")
+    __slots__ = ("session", "_atom", "python", "narrow", "dim", "among", "doubts", "weak", "weak_dim")
 
     def __init__(self, session: Session, atom: Atom | None, kind: type | None, dim: DimLike | None = None):
         self.session, self._atom, self.dim = session, atom, dim
@@ -165,7 +165,8 @@ class Number(Staged):
         self.narrow: Any = kind if kind not in _PYTHON else None
         self.among: tuple | None = None
         self.doubts: frozenset[Doubt] = SURE  # whether it is Python's depends on these
-        self.weak: type | None = None  # what it is then
+        self.weak: type | None = None  # what it is then, and by what expression of sizes
+        self.weak_dim: DimLike | None = None
 
     @property
     def is_strong(self) -> bool:
@@ -179,6 +180,10 @@ class Number(Staged):
         for doubt in self.doubts:
             doubt.ask()
         return self.weak
+
+    def as_pythons(self) -> Number:
+        """A doubtful one as Python's, without asking."""
+        return Number(self.session, self._atom, self.weak, self.weak_dim)
 
     def either(self) -> Number:
         """The number where it does not matter whose it is."""
@@ -219,8 +224,9 @@ class Number(Staged):
         return f"<staged {self.python.__name__ if self.python else self.dtype}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name == "python":
-            return self.ask()
+        if name in ("python", "dim"):
+            weak = self.ask()
+            return weak if name == "python" or weak is None else self.weak_dim
         if name.startswith("__"):
             raise AttributeError(name)
         return methods.attribute(self, name)
