@@ -26,6 +26,7 @@ from metaphrase.ops.compare import eq, or_, select
 
 from ..calls.text import Text
 from ..operators.kinds import is_number
+from ..rewrite import plain
 from ..staging.python_names import in_python_words
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
@@ -209,11 +210,11 @@ _TOLD = (
 def takes_choices(stager: type) -> type:
     """The class of a stager, whose operations take values that the run chooses."""
     for name in (*_NAMES, *_TOLD):
-        setattr(stager, name, _operation(name, getattr(stager.__base__, name), getattr(stager, name)))
+        setattr(stager, name, _operation(name, getattr(plain.stager, name), getattr(stager, name)))
     return stager
 
 
-def _operation(name: str, plain: Callable, method: Callable) -> Callable:
+def _operation(name: str, outside: Callable, method: Callable) -> Callable:
     """An operation of the stager: outside of any staging the plain one; else it raises what Python raises, in its
     words, and where the run chooses an operand it is done for each value of that."""
     takes = name in _NAMES
@@ -229,7 +230,7 @@ def _operation(name: str, plain: Callable, method: Callable) -> Callable:
             if places := _split(name, args):
                 return _of_each(name, functools.partial(operation, self), places[0], args, keywords)
         try:
-            return (plain if here is None else method)(self, *args, **keywords)
+            return outside(*args, **keywords) if here is None else method(self, *args, **keywords)
         except (TypeError, AttributeError) as error:
             in_python_words(error, (*args, *keywords.values()))
             raise

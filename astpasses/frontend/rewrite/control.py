@@ -31,6 +31,7 @@ from .stores import Change
 from .templates import constant, name, statements, text_of
 
 Place = tuple[int, int, int, int]
+Asks = Callable[[str], bool]
 
 
 @dataclass
@@ -40,8 +41,8 @@ class Control:
 
     node: gast.FunctionDef
     stager: str
-    hints: dict[Place, str]
     invented: frozenset[str] = frozenset()
+    hints: dict[Place, str] = field(default_factory=dict)
     changes: dict[str, tuple[Change, ...]] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -53,8 +54,8 @@ def control(
     node: gast.FunctionDef,
     invented: frozenset[str],
     *,
-    plain: Callable[[str], bool],
-    is_module: Callable[[str], bool],
+    plain: Asks,
+    is_module: Asks,
     swallows: Callable[[tuple[str, ...]], bool] = lambda path: False,
 ) -> Control:
     """Convert `node`, in place. `plain(name)`: whether an outer name is read as it is (a function, a class,
@@ -64,31 +65,19 @@ def control(
     """
     mark_swallowing(node, swallows)
     names = Names(all_names(node))
-    stager = names.fresh("stager")
-    hints: dict[Place, str] = {}
-    changes: dict[str, tuple[Change, ...]] = {}
-    made = _Function(node, names, stager, hints, changes, set(), plain, is_module, invented).convert()
-    return Control(made, stager, hints, invented, changes)
+    whole = Control(node, names.fresh("stager"), invented)
+    _Function(node, whole, names, set(), plain, is_module).convert()
+    return whole
 
 
 class _Function(Regions):
     """Converts one function; nested functions get their own, with the names of this one around them."""
 
     def __init__(
-        self,
-        node: gast.FunctionDef,
-        names: Names,
-        stager: str,
-        hints: dict,
-        changes: dict[str, tuple[Change, ...]],
-        around: set[str],
-        plain: Callable[[str], bool],
-        is_module: Callable[[str], bool],
-        invented: frozenset[str],
+        self, node: gast.FunctionDef, whole: Control, names: Names, around: set[str], plain: Asks, is_module: Asks
     ):
-        self.node, self.names, self.stager, self.hints, self.invented = node, names, stager, hints, invented
-        self.changes = changes
-        self.plain, self.is_module = plain, is_module
+        self.node, self.whole, self.names, self.plain, self.is_module = node, whole, names, plain, is_module
+        self.stager, self.hints, self.invented, self.changes = whole.stager, whole.hints, whole.invented, whole.changes
         self.outer = declared(node.body, gast.Nonlocal)
         self.params = argument_names(node.args)
         self.own = (set(self.params) | set(bound_names(node.body))) - self.outer
@@ -101,7 +90,7 @@ class _Function(Regions):
         self.generator = any(map(yields, node.body))
         self.setters: dict[str, str] = {}
         first = self.params[0] if node.args.args or node.args.posonlyargs else None
-        self.expressions = Lowering(stager, self.load, lambda n: n not in self.around and is_module(n), first)
+        self.expressions = Lowering(self.stager, self.load, lambda n: n not in self.around and is_module(n), first)
 
     # --- names ---
 
@@ -139,7 +128,6 @@ class _Function(Regions):
 
     def convert(self) -> gast.FunctionDef:
         node = self.node
-        node.decorator_list = list(node.decorator_list)
         body, docs = node.body, []
         if (
             isinstance(body[0], gast.Expr)
@@ -181,9 +169,8 @@ class _Function(Regions):
 
     def definitely(self, node: gast.stmt) -> set[str]:
         """Names that are bound for sure after a statement."""
-        if isinstance(node, (gast.If, gast.While, gast.For, gast.Try, gast.Delete)):
-            return set()
-        return set(bound_names(node)) if not isinstance(node, gast.With) else set()
+        unsure = isinstance(node, (gast.If, gast.While, gast.For, gast.Try, gast.With, gast.Delete))
+        return set() if unsure else set(bound_names(node))
 
     def simple(self, node: gast.stmt) -> list:
         """Statements without a rule of their own: their expressions are lowered in place."""
@@ -301,18 +288,7 @@ class _Function(Regions):
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        inner = _Function(
-            node,
-            self.names,
-            self.stager,
-            self.hints,
-            self.changes,
-            self.around,
-            self.plain,
-            self.is_module,
-            self.invented,
-        )
-        return [inner.convert()]
+        return [_Function(node, self.whole, self.names, self.around, self.plain, self.is_module).convert()]
 
     def do_ClassDef(self, node: gast.ClassDef) -> list:
         made = self.expressions.call("fresh", node, name(node.name, node))

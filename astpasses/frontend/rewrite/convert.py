@@ -27,7 +27,7 @@ from .control import Control, Place, control
 from .normal import Normal, normal
 from .scopes import bound_names, walk
 from .stores import Change
-from .templates import as_ast, copy_of, locate, statements
+from .templates import as_ast, constant, copy_of, statements
 
 _PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
@@ -62,22 +62,22 @@ class Outer:
             return self.globals[name]
         return builtins.__dict__[name]
 
+    def value_or_none(self, name: str) -> Any:
+        try:
+            return self.value(name)
+        except KeyError:
+            return None
+
     def is_module(self, name: str) -> bool:
         """Whether it is a library's module, whose attributes never change. Those of users' modules may, and
         those of `sys` and `os`."""
-        try:
-            value = self.value(name)
-        except KeyError:
-            return False
+        value = self.value_or_none(name)
         known = isinstance(value, types.ModuleType) and value not in (sys, os)
         return known and is_library(value.__name__)
 
     def plain(self, name: str) -> bool:
         """Functions, classes and modules are read as they are; data is captured."""
-        try:
-            value = self.value(name)
-        except KeyError:
-            return False
+        value = self.value_or_none(name)
         return isinstance(value, _PLAIN) or hasattr(type(value), "__metaphrase_stage__")
 
     def swallows(self, path: tuple[str, ...]) -> bool:
@@ -198,9 +198,9 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
     inner.__dict__.update(made.node.__dict__)
     args.__dict__.update(inner.args.__dict__)
     inner.args = args
-    inner.args.defaults = [locate([gast.Constant(None, None)], inner)[0] for _ in inner.args.defaults]
-    inner.args.kw_defaults = [d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults]
-    params = ", ".join([made.stager, *(n for n in function.__code__.co_freevars)])
+    inner.args.defaults = [constant(None, inner) for _ in inner.args.defaults]
+    inner.args.kw_defaults = [d and constant(None, inner) for d in inner.args.kw_defaults]
+    params = ", ".join([made.stager, *function.__code__.co_freevars])
     own = "" if inner.name in function.__code__.co_freevars else f" global {inner.name}\n"
     hole = made.stager + "_body"  # no name of the user's: a parameter here may be called anything
     (factory,) = statements(f"def factory({params}):\n{own} {hole}", inner, **{hole: [inner]})
@@ -216,10 +216,10 @@ def _register(code: types.CodeType, made: Control, name: str) -> None:
     _made[id(code)] = (made, name, code)
     if not code.co_filename.startswith(OURS):
         in_users_files.add(id(code))
-    for constant in code.co_consts:
+    for inner in code.co_consts:
         # The body of a class is left as it stands; its methods are converted when they are called.
-        if isinstance(constant, types.CodeType) and constant.co_flags & inspect.CO_OPTIMIZED:
-            _register(constant, made, name)
+        if isinstance(inner, types.CodeType) and inner.co_flags & inspect.CO_OPTIMIZED:
+            _register(inner, made, name)
 
 
 def _mangle(node: gast.AST, class_name: str) -> None:

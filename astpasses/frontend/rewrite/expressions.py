@@ -10,6 +10,8 @@ targets whose leaves are names, no annotations. The order in which a person's co
 
 from __future__ import annotations
 
+from typing import Any
+
 import gast
 
 from .scopes import COMPREHENSIONS, Names, Transformer, bound_names, children, walk
@@ -202,41 +204,25 @@ class _Simplify:
 
     def operands(self, node: gast.expr) -> tuple[list, gast.expr]:
         """Everything evaluated before the last `:=` is kept in a name, in order."""
-        places: list[tuple[gast.AST, str, int | None]] = []
+        places: list[tuple[Any, Any]] = []  # what holds an operand, and the operand's name or number in that
         for field, value in gast.iter_fields(node):
-            if isinstance(value, (gast.expr, gast.keyword)):
-                places.append((node, field, None))
-            elif isinstance(value, list):
-                places += [(node, field, k) for k, v in enumerate(value) if isinstance(v, (gast.expr, gast.keyword))]
-        found = [self.at(place) for place in places]
-        last = max(k for k, value in enumerate(found) if has_walrus(value))
+            held, keys = (value, range(len(value))) if isinstance(value, list) else (node.__dict__, (field,))
+            for key in keys:
+                if isinstance(held[key], (gast.keyword, gast.Starred)):
+                    places.append((held[key].__dict__, "value"))
+                elif isinstance(held[key], gast.expr):
+                    places.append((held, key))
+        last = max(k for k, (held, key) in enumerate(places) if has_walrus(held[key]))
         before: list = []
-        for k, place in enumerate(places[: last + 1]):
-            value = found[k].value if isinstance(found[k], (gast.keyword, gast.Starred)) else found[k]
-            inner, plain = self.linear(value)
+        for k, (held, key) in enumerate(places[: last + 1]):
+            inner, plain = self.linear(held[key])
             before += inner
             if k < last and not isinstance(plain, gast.Constant):
                 kept = self.names.fresh("operand")
                 before += statements(f"{kept} = value", plain, value=plain)
                 plain = name(kept, plain)
-            if isinstance(found[k], (gast.keyword, gast.Starred)):
-                found[k].value = plain
-            else:
-                self.put(place, plain)
+            held[key] = plain
         return before, node
-
-    @staticmethod
-    def at(place: tuple) -> gast.AST:
-        node, field, index = place
-        return getattr(node, field) if index is None else getattr(node, field)[index]
-
-    @staticmethod
-    def put(place: tuple, value: gast.AST) -> None:
-        node, field, index = place
-        if index is None:
-            setattr(node, field, value)
-        else:
-            getattr(node, field)[index] = value
 
     def targets(self, node: gast.stmt) -> list:
         if isinstance(node, gast.AnnAssign):
@@ -264,7 +250,7 @@ class _Simplify:
         if isinstance(node.value, gast.Constant):
             return [s for t in node.targets for s in self.unpack(t, copy_of(node.value), node)]
         kept, out, rest = None, [], node.targets
-        rebound = {n for target in rest[isinstance(first, gast.Name) : -1] for n in _bound(target)}
+        rebound = bound_names(rest[isinstance(first, gast.Name) : -1])
         if isinstance(node.value, gast.Name) and node.value.id not in rebound:
             kept = node.value.id
         elif isinstance(first, gast.Name) and first.id not in rebound:
@@ -295,14 +281,6 @@ class _Simplify:
             after += self.unpack(inner, name(kept, inner), at)
         packed = gast.copy_location(gast.Tuple(parts, gast.Store()), target)
         return [gast.copy_location(gast.Assign([packed], value, None), at), *after]
-
-
-def _bound(target: gast.expr) -> list[str]:
-    """The names that a target binds."""
-    if isinstance(target, (gast.Tuple, gast.List)):
-        return [n for element in target.elts for n in _bound(element)]
-    inner = target.value if isinstance(target, gast.Starred) else target
-    return [inner.id] if isinstance(inner, gast.Name) else []
 
 
 def _names_only(target: gast.expr) -> bool:

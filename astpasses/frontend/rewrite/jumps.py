@@ -188,13 +188,13 @@ class _Jumps:
                     self.later = []
                 out += made
                 tail, more = self.block(rest, loop)
-                return out + self.guarded(tail, flags, node), _union(flags, more)
+                return out + self.guarded(tail, flags), _union(flags, more)
             else:
                 made, flags = self.with_an_end(node, loop)
             out += made
             if flags:
                 tail, more = self.block(rest, loop)
-                return out + self.guarded(tail, flags, node), _union(flags, more)
+                return out + self.guarded(tail, flags), _union(flags, more)
         return out, []
 
     def handed_out_later(self, node: gast.Return) -> list | None:
@@ -230,7 +230,7 @@ class _Jumps:
         set_flags = f"{flag} = True" if self.alone else f"{flag} = True\n{self.returned} = True"
         return out + statements(set_flags, node)
 
-    def guarded(self, tail: list, flags: list[str], at: gast.AST) -> list:
+    def guarded(self, tail: list, flags: list[str]) -> list:
         if not tail or not flags:
             return tail
         return statements("if test: tail", tail[0], test=none_of(flags, tail[0]), tail=tail)
@@ -308,12 +308,10 @@ class _Jumps:
         return lowered
 
     def attempt(self, node: gast.Try, loop: _Loop | None) -> list[str]:
-        flags: list[str] = []
-        node.body, first = self.where_caught(node.body, loop, bool(node.handlers))
-        flags = _union(flags, first)
+        node.body, flags = self.where_caught(node.body, loop, bool(node.handlers))
         if node.orelse:
             orelse, more = self.block(node.orelse, loop)
-            node.orelse, flags = self.guarded(orelse, first, node), _union(flags, more)
+            node.orelse, flags = self.guarded(orelse, flags), _union(flags, more)
         for handler in node.handlers:
             handler.body, more = self.block(handler.body, loop)
             flags = _union(flags, more)

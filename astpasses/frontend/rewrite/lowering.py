@@ -20,6 +20,7 @@ from .templates import constant, copy_of, expression, locate, name
 QUANTIFIERS = ("any", "all")
 EAGER = ("sum", "max", "min", "list", "tuple", "sorted", "deque")
 COMPARISONS = {gast.Lt: "<", gast.LtE: "<=", gast.Gt: ">", gast.GtE: ">=", gast.Eq: "==", gast.NotEq: "!="}
+TESTS = {gast.Is: "is_", gast.IsNot: "is_not", gast.In: "contains", gast.NotIn: "lacks"}
 UNARY = {gast.USub: "-", gast.UAdd: "+", gast.Invert: "~"}
 OPERATORS = {
     gast.Add: "+",
@@ -46,7 +47,7 @@ def point(node: gast.AST, at: gast.AST) -> None:
             child.col_offset, child.end_col_offset = at.col_offset, at.col_offset + 1
 
 
-def _over_names(node: gast.expr) -> bool:
+def _over_names(node: gast.expr | None) -> bool:
     """Whether this is a generator expression over names that binds no others."""
     if not isinstance(node, gast.GeneratorExp):
         return False
@@ -96,17 +97,16 @@ class Lowering(Transformer):
         return self.load(node.id, node) or node
 
     def visit_Call(self, node: gast.Call) -> gast.AST:
-        if isinstance(node.func, gast.Name) and node.func.id == "super" and not self.shadowed("super"):
+        called = node.func.id if isinstance(node.func, gast.Name) else ""
+        if called == "super" and not self.shadowed("super"):
             if not node.args and self.first_parameter:
                 node.args = [name("__class__", node), name(self.first_parameter, node)]
             return node
-        if isinstance(node.func, gast.Name) and node.func.id in EAGER and len(node.args) == 1:
-            (only,) = node.args
-            if isinstance(only, gast.GeneratorExp):  # all of it is used: the same as a list
-                node.args = [gast.copy_location(gast.ListComp(only.elt, only.generators), only)]
-        if isinstance(node.func, gast.Name) and node.func.id in QUANTIFIERS and not node.keywords:
-            if len(node.args) == 1 and _over_names(node.args[0]):
-                return self.quantified(node, node.args[0].generators, node.args[0].elt)
+        only: Any = node.args[0] if len(node.args) == 1 else None
+        if called in EAGER and isinstance(only, gast.GeneratorExp):  # all of it is used: the same as a list
+            node.args = [gast.copy_location(gast.ListComp(only.elt, only.generators), only)]
+        if called in QUANTIFIERS and not node.keywords and _over_names(only):
+            return self.quantified(node, only.generators, only.elt)
         args = [self.visit(a) for a in node.args]
         keywords = [self.visit(k) for k in node.keywords]
         for keyword in keywords:
@@ -168,19 +168,16 @@ class Lowering(Transformer):
         return self.call("choose", node, node.test, self.lazy(node.body), self.lazy(node.orelse))
 
     def visit_Compare(self, node: gast.Compare) -> gast.AST:
-        there = node.comparators[0]
-        if isinstance(node.ops[0], (gast.In, gast.NotIn)) and isinstance(there, gast.Set):  # asked once
-            node.comparators = [gast.copy_location(gast.Tuple(there.elts, gast.Load()), there)]
-            self.generic_visit(node)
-            node.comparators = [self.call("members", there, node.comparators[0])]
+        (there,), kind = node.comparators, type(node.ops[0])
+        left = self.visit(node.left)
+        if kind in (gast.In, gast.NotIn) and isinstance(there, gast.Set):  # asked once
+            items = gast.copy_location(gast.Tuple(there.elts, gast.Load()), there)
+            right = self.call("members", there, self.visit(items))
         else:
-            self.generic_visit(node)
-        named = {gast.Is: "is_", gast.IsNot: "is_not", gast.In: "contains", gast.NotIn: "lacks"}
-        operation = named.get(type(node.ops[0]))
-        if operation is None:
-            symbol = constant(COMPARISONS[type(node.ops[0])], node)
-            return self.call("operate", node, symbol, node.left, node.comparators[0])
-        return self.call(operation, node, node.left, node.comparators[0])
+            right = self.visit(there)
+        if kind in COMPARISONS:
+            return self.call("operate", node, constant(COMPARISONS[kind], node), left, right)
+        return self.call(TESTS[kind], node, left, right)
 
     def visit_JoinedStr(self, node: gast.JoinedStr) -> gast.AST:
         template, values = self.template(node)
@@ -210,13 +207,12 @@ class Lowering(Transformer):
         return self.call("operate", node, constant(OPERATORS[type(node.op)], node), node.left, node.right)
 
     def visit_List(self, node: gast.List) -> gast.AST:
-        if not isinstance(node.ctx, gast.Load) or not any(isinstance(e, gast.Starred) for e in node.elts):
+        starred = [isinstance(e, gast.Starred) for e in node.elts]
+        if not isinstance(node.ctx, gast.Load) or not any(starred):
             self.generic_visit(node)
             return self.call("fresh", node, node) if isinstance(node.ctx, gast.Load) else node
-        starred = [isinstance(e, gast.Starred) for e in node.elts]
         values = [
-            self.call("items", e, self.visit(e.value)) if isinstance(e, gast.Starred) else self.visit(e)
-            for e in node.elts
+            self.call("items", e, self.visit(e.value)) if star else self.visit(e) for star, e in zip(starred, node.elts)
         ]
         return self.call("spread", node, expression(repr(tuple(starred)), node), *values)
 

@@ -73,11 +73,23 @@ class Nested:
 class PlainStager:
     """Every operation of the control stage, by Python's own rules."""
 
-    slice = staticmethod(slice)
+    # What Python has under other names.
+    undefined: Any = staticmethod(Undefined)
+    nested: Any = staticmethod(Nested)
+    truth: Any = staticmethod(bool)
+    known: Any = staticmethod(bool)
+    slice: Any = staticmethod(slice)
+    items: Any = staticmethod(list)
+    members: Any = staticmethod(set)  # of which nothing but `in` is asked
+    text: Any = staticmethod(str.format)
+    percent: Any = staticmethod(operator.mod)
+    attribute: Any = staticmethod(getattr)
+    item: Any = staticmethod(operator.getitem)
+    delete_item: Any = staticmethod(operator.delitem)
+    is_: Any = staticmethod(operator.is_)
+    is_not: Any = staticmethod(operator.is_not)
+    not_: Any = staticmethod(operator.not_)
     signals: tuple[type[BaseException], ...] = ()  # what is raised here that no user's handler may take
-
-    def undefined(self, label: str | None) -> Undefined:
-        return Undefined(label)
 
     def use(self, value: Any) -> Any:
         if isinstance(value, Undefined):
@@ -88,26 +100,14 @@ class PlainStager:
         return value
 
     def fresh(self, value: Any) -> Any:
+        """The value as it is."""
         return value
 
-    def items(self, value: Any) -> list:
-        return list(value)
+    mapping = iterate = managed = raised = fresh
 
     def spread(self, starred: tuple, *values: Any) -> list:
         """A list display with starred items."""
         return [v for star, value in zip(starred, values) for v in (value if star else (value,))]
-
-    def mapping(self, value: Any) -> Any:
-        return value
-
-    def iterate(self, value: Any) -> Any:
-        return value
-
-    def text(self, template: str, *values: Any) -> str:
-        return template.format(*values)
-
-    def percent(self, template: str, values: Any) -> Any:
-        return template % values
 
     def listed(
         self, iterable: Any, element: Callable, test: Callable | None, several: bool = False, tested: bool = False
@@ -117,17 +117,8 @@ class PlainStager:
     def generator(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
         return Nested(iter(iterable), element, test).in_python(self)
 
-    def nested(self, iterable: Any, element: Callable, test: Callable | None) -> Nested:
-        return Nested(iterable, element, test)
-
     def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
         return function(test(item) for item in iterable)
-
-    def truth(self, value: Any) -> bool:
-        return bool(value)
-
-    def known(self, value: Any) -> bool:
-        return bool(value)
 
     def unpack(self, value: Any, count: int) -> Any:
         return value
@@ -138,17 +129,8 @@ class PlainStager:
     def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
         return getattr(target, name)(*args, **keywords)
 
-    def attribute(self, target: Any, name: str) -> Any:
-        return getattr(target, name)
-
-    def item(self, container: Any, index: Any) -> Any:
-        return container[index]
-
     def store_item(self, value: Any, container: Any, index: Any) -> None:
         container[index] = value
-
-    def delete_item(self, container: Any, index: Any) -> None:
-        del container[index]
 
     def store_attribute(self, value: Any, target: Any, name: str) -> None:
         setattr(target, name, value)
@@ -173,9 +155,6 @@ class PlainStager:
     def unary(self, symbol: str, value: Any) -> Any:
         return UNARY[symbol](value)
 
-    def managed(self, value: Any) -> Any:
-        return value
-
     def taken_by(self, manager: Any) -> tuple:
         return ()
 
@@ -193,24 +172,11 @@ class PlainStager:
             first = following()
         return first
 
-    def not_(self, value: Any) -> bool:
-        return not value
-
     def choose(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         return then() if test else otherwise()
 
-    def is_(self, left: Any, right: Any) -> bool:
-        return left is right
-
-    def is_not(self, left: Any, right: Any) -> bool:
-        return left is not right
-
     def contains(self, value: Any, container: Any) -> bool:
         return value in container
-
-    def members(self, items: Any) -> Any:
-        """The set of these, of which nothing but `in` is asked."""
-        return set(items)
 
     def lacks(self, value: Any, container: Any) -> bool:
         return value not in container
@@ -219,9 +185,6 @@ class PlainStager:
         if not test:
             text = message()
             raise AssertionError(*([] if text is None else [text]))
-
-    def raised(self, exception: Any) -> Any:
-        return exception
 
     @contextmanager
     def finally_(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ import gast
 from metaphrase.late import dataclass, field
 
 from .lowering import Lowering
-from .scopes import Liveness, Names, bound_names, walk, yields
+from .scopes import Liveness, Names, bound_names, leaving, walk, yields
 from .stores import Change, changes_of
 from .templates import constant, copy_of, expression, locate, name, statements
 
@@ -50,13 +50,11 @@ class Regions:
 
     # --- regions ---
 
-    def region(
-        self, label: str, params: list[str], body: list, state: list[str], at: gast.AST, before: set[str]
-    ) -> list:
+    def region(self, label: str, params: list[str], body: list, state: list[str], at: gast.AST) -> list:
         """A function of no (or one) argument that runs `body` on the state around it."""
         bound = set(bound_names(body))
         owner = Owner(bound - set(state) - self.outer)
-        kept, self.bound = self.bound, set(before)
+        kept, self.bound = self.bound, set(self.bound)
         self.owners.append(owner)
         shared = [n for n in state if n in bound] + sorted(self.outer & bound)
         made = self.block(body)
@@ -120,10 +118,9 @@ class Regions:
         body = [*node.body, *node.orelse]
         state = self.state_of(node, body)
         then, otherwise = self.names.fresh("then"), self.names.fresh("otherwise")
-        before = set(self.bound)
         both = self.surely(node.body) & self.surely(node.orelse)
-        made = self.region(then, [], node.body, state, node, before)
-        made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node, before)
+        made = self.region(then, [], node.body, state, node)
+        made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node)
         self.bound |= both & set(state)
         return self.called("if_", node, head, [test], made, [then, otherwise], state)
 
@@ -152,22 +149,20 @@ class Regions:
         state = self.state_of(node, node.body)
         test, body = self.names.fresh("test"), self.names.fresh("body")
         self.changes[body] = changes_of(node.body)
-        before = set(self.bound)
         head = _place(node.test)
         tested = self.visit(node.test)
         made = statements(f"def {test}(): return tested", node.test, tested=tested)
-        made += self.region(body, [], node.body, state, node, before)
+        made += self.region(body, [], node.body, state, node)
         return self.called("while_", node, head, [], made, [test, body], state)
 
     def do_For(self, node: gast.For) -> list:
         if self.generator and yields(node):
             before = set(self.bound)
             node.iter = self.expressions.call("iterate", node.iter, self.visit(node.iter))
-            last = node.body[-1]
-            leaves = isinstance(last, gast.If) and isinstance(last.body[0], gast.Break)
+            last = leaving(node)
             self.bound.add(node.target.id)
-            node.body = self.block(node.body[:-1] if leaves else node.body)
-            if leaves:
+            node.body = self.block(node.body[:-1] if last else node.body)
+            if last:
                 last.test = self.static(last.test)
                 node.body.append(last)
             self.bound = before
@@ -176,23 +171,21 @@ class Regions:
         head.end_lineno, head.end_col_offset = node.iter.end_lineno, node.iter.end_col_offset
         self.hint(head, node.target.id)
         iterable = self.visit(node.iter)
-        stop, rest = "", node.body
-        if isinstance(rest[-1], gast.If) and isinstance(rest[-1].body[0], gast.Break):
-            stop, stopped, rest = self.names.fresh("stop"), rest[-1].test, rest[:-1]
+        last = leaving(node)
+        stop = self.names.fresh("stop") if last else ""
         item = self.names.fresh("element")
         self.own.add(item)
         self.around.add(item)
         bind = gast.copy_location(gast.Assign([node.target], name(item, node.target), None), node.target)
-        inner = [bind, *rest]
+        inner = [bind, *(node.body[:-1] if last else node.body)]
         state = self.state_of(node, inner)
         body = self.names.fresh("body")
         self.changes[body] = changes_of(inner)
-        before = set(self.bound)
-        made = self.region(body, [item], inner, state, node, before)
-        if stop:
-            made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(stopped))
-        last = name(stop, head) if stop else constant(None, head)
-        return self.called("for_", node, head, [iterable], made, [body], state, last)
+        made = self.region(body, [item], inner, state, node)
+        if last:
+            made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(last.test))
+        stops = name(stop, head) if stop else constant(None, head)
+        return self.called("for_", node, head, [iterable], made, [body], state, stops)
 
     # --- try ---
 
@@ -234,8 +227,8 @@ class Regions:
 
     def attempted(self, node: gast.stmt, state: list[str], surely: set[str]) -> list:
         """A statement as a function that `try_` calls once for each way that it can go."""
-        label, before = self.names.fresh("attempt"), set(self.bound)
-        made = self.region(label, [], [node], state, node, before)
+        label = self.names.fresh("attempt")
+        made = self.region(label, [], [node], state, node)
         self.bound |= surely & set(state)
         return self.called("try_", node, _place(node), [], made, [label], state)
 

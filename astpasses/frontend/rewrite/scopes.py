@@ -204,11 +204,16 @@ class Names:
         return name
 
 
+def leaving(node: gast.For) -> gast.If | None:
+    """The `if flags: break` at the end of a `for` of normal form, if it has one."""
+    last = node.body[-1]
+    return last if isinstance(last, gast.If) and last.body and isinstance(last.body[0], gast.Break) else None
+
+
 def _stop_names(node: gast.For) -> set[str]:
     """Names of the test that ends a `for` of normal form; it is asked before each iteration, too."""
-    last = node.body[-1]
-    leaves = isinstance(last, gast.If) and last.body and isinstance(last.body[0], gast.Break)
-    return read_names(last.test) if leaves else set()
+    last = leaving(node)
+    return read_names(last.test) if last else set()
 
 
 class Liveness:
