@@ -204,7 +204,7 @@ def test_the_rule_itself(module, imported, wrong):
 
 
 # How many imports of ours stand inside functions, by room. They only fall: whoever takes one away lowers the number.
-INSIDE_FUNCTIONS = {"cli": 7, "emit": 3, "frontend": 60, "optimize": 1, "pysrc": 57, "schedule": 2}
+INSIDE_FUNCTIONS = {"cli": 7, "emit": 3, "frontend": 55, "optimize": 1, "pysrc": 57, "schedule": 2}
 
 
 def inside_functions(path: Path) -> int:

@@ -22,7 +22,9 @@ from ..staging.signals import TrialOver
 from ..staging.stand_ins import by_python
 from ..values.staged_values import Staged
 from .call import CHANGES, call_method, call_value, has_staged, hosted
+from .operator_calls import call_getter
 from .outside import module_of, refuse_given, refuse_outside, refuse_unsteady
+from .ufunc_methods import ufunc_method
 
 # Their functions may be called in branches and loops, too: nothing has to be undone.
 _OF_CLASSES = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -41,8 +43,6 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
     if isinstance(method, types.FunctionType):
         return call_value(method, (function, *args), keywords)
     if isinstance(function, (operator.itemgetter, operator.attrgetter, operator.methodcaller)):
-        from .operator_calls import call_getter
-
         return call_getter(function, *args)
     name = getattr(function, "__name__", None) or type(function).__name__
     if isinstance(function, _OF_CLASSES) and args and isinstance(args[0], Staged):  # `float.is_integer(x)`
@@ -88,8 +88,6 @@ def _dispatches(value: Any) -> bool:
 def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
     """A method written in C, held apart from its object."""
     if isinstance(owner, np.ufunc) and name != "at":
-        from .ufunc_methods import ufunc_method
-
         return ufunc_method(owner, name, args, keywords)
     if isinstance(owner, (*CHANGES, np.ndarray)):
         return call_method(owner, name, args, keywords)

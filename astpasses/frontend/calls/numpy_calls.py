@@ -14,18 +14,7 @@ import numpy as np
 from metaphrase.core.foreign import ufunc_name
 from metaphrase.ops.promotion import require_bools
 
-from ..operators.arithmetic import (
-    SPELLED,
-    apply_to_both,
-    check_castable,
-    dims_of,
-    elementwise,
-    operand,
-    require_room,
-    resolve,
-    spread,
-)
-from ..operators.indexing import write_view
+from ..operators.arithmetic import SPELLED, apply_to_both, check_castable, elementwise, operand, resolve, store_result
 from ..operators.kinds import dtype_of, is_of_two_types
 from ..staging.session import session
 from ..values.orders import put_in_order
@@ -104,10 +93,7 @@ def store_out(out: Any, result: Any, casting: str = "unsafe") -> Any:
     out = operand(out)
     if not isinstance(out, StagedArray):
         raise TypeError("return arrays must be of ArrayType")
-    check_castable(here, result, out, "out", casting)
-    require_room(here, dims_of(result), out.type.dims)
-    write_view(out, spread(here, here.atom(result, out.dtype), out.type.dims))
-    return out
+    return store_result(here, result, out, "out", casting)
 
 
 @handles(np.nan_to_num)

@@ -20,6 +20,7 @@ from ..operators.protocols import operate
 from ..values.staged_values import Number
 from .call import answers, call_value, handles
 from .creation import array_from
+from .methods import item
 
 
 def staged_as_written(function: Callable) -> Callable:
@@ -286,7 +287,6 @@ def apply_rows(function: Callable, arrays: list, dtypes: list | None, elements: 
 
     Its first call tells what it gives, as in NumPy.
     """
-    from .methods import item
 
     def values(row: tuple) -> list:
         return [item(v) if elements and hasattr(v, "dtype") else v for v in row]

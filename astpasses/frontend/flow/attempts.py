@@ -30,6 +30,7 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..calls.text import formatted
 from ..operators.python_numbers import OURS
+from ..staging.closing import all_lets
 from ..staging.session import Session
 from ..staging.signals import BranchRaised, Refusal, StagerSignal, TrialOver, forget_frames
 from ..values.staged_values import Number
@@ -177,17 +178,15 @@ def under_way(here: Session, classes: Callable[[], Any] | None) -> Iterator[None
     finally:
         here.attempts.pop()
     for let in lets[start:]:
-        if any(_fails_inside(let, mine)):
+        inside = all_lets(inner for function in let.regions() for inner in function.lets)
+        if any(_is_taken(inner, mine) for inner in inside):  # those of the body itself were asked before
             raise _refused(mine.what, let.span or here.span())
 
 
-def _fails_inside(let: Let, attempt: Attempt) -> Iterator[bool]:
-    """Checks in the regions of a Let that `attempt` takes; those of the body itself were asked before."""
-    for function in let.regions():
-        for inner in function.lets:
-            if inner.primitive.effect == "failing" and not _is_ours(inner.attributes):
-                yield attempt.catches(exception_class(inner.attributes["exception"]))
-            yield from _fails_inside(inner, attempt)
+def _is_taken(let: Let, attempt: Attempt) -> bool:
+    """Whether `attempt` takes what a Let may raise."""
+    fails = let.primitive.effect == "failing" and not _is_ours(let.attributes)
+    return fails and attempt.catches(exception_class(let.attributes["exception"]))
 
 
 def attempted(here: Session, decisions: Decisions, body: Callable, get: Callable, set_: Callable, names: tuple) -> None:

@@ -20,6 +20,7 @@ from metaphrase.late import dataclass, field
 from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
 
+from ..staging.closing import all_lets
 from ..staging.demand import need_concrete
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
@@ -112,7 +113,7 @@ def even_steps(items: Any) -> range | None:
 
 
 def has_loop(lets: Iterable[Any]) -> bool:
-    return any(let.primitive.name == "loop" or any(has_loop(r.lets) for r in let.regions()) for let in lets)
+    return any(let.primitive.name == "loop" for let in all_lets(lets))
 
 
 def around_loops(here: Session, items: tuple | list, body: Callable) -> Callable:

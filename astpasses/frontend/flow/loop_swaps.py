@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Var
 from metaphrase.ops.arithmetic import mod
-from metaphrase.ops.compare import eq, select
-from metaphrase.ops.shape import broadcast
+from metaphrase.ops.compare import eq
 
 from ..operators.indexing import write_box
 from ..staging.session import Session
 from ..staging.signals import TrialOver
-from ..values.phi import Phi, bind
+from ..values.phi import Phi, bind, choose_content
 from ..values.staged_values import Box, StagedArray
 
 if TYPE_CHECKING:
@@ -95,15 +94,10 @@ def put_back(here: Session, entry: list, final: list, after: dict[int, int], ran
         content: Atom | None = None
         for m, turn in enumerate(turns):
             (k,) = (name for name, owner in turn.items() if owner == j)
-            content = contents[k] if content is None else _choose(here, flags[m], contents[k], content)
+            content = contents[k] if content is None else choose_content(here, flags[m], contents[k], content)
         assert content is not None
         write_box(here, entry[j].box, content)
     for k in after:
         box: Box = final[k].box
         choices = [(flags[m], entry[turn[k]].box, entry[turn[k]].box.atom) for m, turn in enumerate(turns)]
         bind(box, Phi(choices))
-
-
-def _choose(here: Session, flag: Atom, then: Atom, otherwise: Atom) -> Atom:
-    spread = here.emit(broadcast, flag, shape=then.type.dims, axes=()) if then.type.dims else flag
-    return here.emit(select, spread, then, otherwise)

@@ -36,6 +36,7 @@ from metaphrase.source import UnsupportedError
 
 from ..operators.indexing import write_view
 from ..operators.kinds import is_number
+from ..staging.closing import all_lets
 from ..staging.journal import ItemLocation, StructureLocation
 from ..staging.session import Session, session
 from ..staging.signals import StagerSignal, TrialOver
@@ -360,21 +361,12 @@ def put_at(here: Session, stack: Stack, position: Atom, value: Any) -> None:
 
 def refuse_printing(here: Session) -> None:
     """What a run has printed before it is begun again would be printed twice."""
-
-    def find(lets: Any) -> Any:
-        for let in lets:
-            if let.primitive.effect == "ordered" and let.primitive.name != "warn_":
-                return let
-            for function in let.regions():
-                if (found := find(function.lets)) is not None:
-                    return found
-        return None
-
-    if (found := find(here.regions[0].builder.lets)) is not None:
-        raise UnsupportedError(
-            "a function prints whose run may begin again, because a list or an array in it grows as long as "
-            "only the run knows",
-            found.span,
-            code="gathered",
-            remedy="print in the caller of the function",
-        )
+    for let in all_lets(here.regions[0].builder.lets):
+        if let.primitive.effect == "ordered" and let.primitive.name != "warn_":
+            raise UnsupportedError(
+                "a function prints whose run may begin again, because a list or an array in it grows as long as "
+                "only the run knows",
+                let.span,
+                code="gathered",
+                remedy="print in the caller of the function",
+            )

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from metaphrase import ops  # noqa: F401  (declares the primitives)
-from metaphrase.core.build import literal
 from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.foreign import Spellings
 from metaphrase.core.ir import Atom
@@ -25,7 +24,6 @@ from metaphrase.ops.arithmetic import integer_pow
 from metaphrase.ops.compare import eq, ge, le
 from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import sqrt
-from metaphrase.ops.indexing import slice as core_slice
 from metaphrase.ops.shape import broadcast, reshape
 from metaphrase.ops.weak_integers import is_narrow
 
@@ -33,6 +31,7 @@ from ..flow.iterators import Ranged
 from ..rewrite.plain import OPERATORS
 from ..staging.session import Session, session
 from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
+from ..values.capacities import cut
 from ..values.staged_values import Number, Staged, StagedArray, counts
 from .kinds import (
     WEAK,
@@ -137,9 +136,7 @@ def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike, shown: Sequen
     """Say that a size is `dim`: by proof, else by a check when the program runs. `shown`: the sizes in its message."""
     message = "operands could not be broadcast together: sizes {} and {}"
     require_equal(here, atom.type.dims[axis], dim, message, values=shown)
-    dims = tuple(dim if k == axis else d for k, d in enumerate(atom.type.dims))
-    zeros = [literal(0)] * len(dims)
-    return here.emit(core_slice, atom, *zeros, shape=dims, step=(1,) * len(dims))
+    return cut(here, atom, tuple(dim if k == axis else d for k, d in enumerate(atom.type.dims)))
 
 
 def require_equal(
@@ -179,18 +176,12 @@ def require_room(here: Session, dims: tuple, target: tuple) -> None:
 
 def require_count(here: Session, have: DimLike, count: int) -> None:
     """Refuse to unpack `have` values into another `count` of names, here or when the program runs."""
+    few = f"not enough values to unpack (expected {count}, got {{}})"
+    many = f"too many values to unpack (expected {count})"
     if isinstance(have, int):
-        said = (
-            f"too many values to unpack (expected {count})"
-            if have > count
-            else (f"not enough values to unpack (expected {count}, got {have})")
-        )
-        raise ValueError(said)
+        raise ValueError(many if have > count else few.format(have))
     size, wanted = here.dim_atom(have), here.dim_atom(count)
-    for holds, message in (
-        (ge, f"not enough values to unpack (expected {count}, got {{}})"),
-        (le, f"too many values to unpack (expected {count})"),
-    ):
+    for holds, message in ((ge, few), (le, many)):
         shown = (size,)[: message.count("{")]
         here.emit(check, here.emit(holds, size, wanted), *shown, exception="ValueError", message=message)
 
@@ -358,15 +349,8 @@ def symbolic(symbol: str, left: Any, right: Any) -> DimLike | None:
     a, b = dim_of(left), dim_of(right)
     if a is None or b is None:
         return None
-    if symbol == "+":
-        return a + b
-    if symbol == "-":
-        return a - b
-    if symbol == "*":
-        return a * b
-    if symbol in ("//", "%") and isinstance(b, int) and b != 0:
-        return a // b if symbol == "//" else a % b
-    return None
+    divides = symbol in ("//", "%") and isinstance(b, int) and b != 0
+    return OPERATORS[symbol](a, b) if symbol in ("+", "-", "*") or divides else None
 
 
 def dim_binary(here: Session, symbol: str, left: Any, right: Any) -> Any:
@@ -428,12 +412,17 @@ def inplace(symbol: str, target: StagedArray, value: Any) -> StagedArray:
     """`target op= value`: the array's content changes, its dtype does not."""
     here = session()
     result = binary(symbol, target, value)
-    if result is NotImplemented:
-        return result
-    check_castable(here, result, target, symbol)
-    require_room(here, dims_of(result), target.type.dims)
+    return result if result is NotImplemented else store_result(here, result, target, symbol)
+
+
+def store_result(
+    here: Session, result: Any, target: StagedArray, symbol: str, casting: Any = "same_kind"
+) -> StagedArray:
+    """The result of an operation as the content of an array that is there."""
     from .indexing import write_view
 
+    check_castable(here, result, target, symbol, casting)
+    require_room(here, dims_of(result), target.type.dims)
     write_view(target, spread(here, here.atom(result, target.dtype), target.type.dims))
     return target
 

@@ -219,29 +219,17 @@ def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
             out, entries[k] = view(out, spaced(here, entry, k, array.type.dims[k])), slice(None)
     dims = out.type.dims
     integers = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
+    left = [k for k in range(len(dims)) if k not in integers]
     cut = [k for k, e in enumerate(entries) if isinstance(e, slice) and e != slice(None)]
     if not cut and integers:
         out = view(out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers)))
-        left = [k for k in range(len(dims)) if k not in integers]
     elif cut:
-        starts: list[Atom] = []
-        shape: list[DimLike] = []
-        step: list[int] = []
-        for k, (entry, dim) in enumerate(zip(entries, dims)):
-            if isinstance(entry, slice):
-                first, length, stride = resolve_slice(here, entry, dim)
-            else:
-                first, length, stride = position(here, entry, dim, k), 1, 1
-            starts.append(first)
-            shape.append(length)
-            step.append(stride)
-        out = view(out, Rectangle(tuple(starts), tuple(shape), tuple(step)))
-        left = [k for k in range(len(dims)) if k not in integers]
-        if integers and not parsed.new_axes:
-            return view(out, Reshape(tuple(shape[k] for k in left)))
-        dims = tuple(shape)
-    else:
-        left = list(range(len(dims)))
+        picked = [
+            resolve_slice(here, e, dim) if isinstance(e, slice) else (position(here, e, dim, k), 1, 1)
+            for k, (e, dim) in enumerate(zip(entries, dims))
+        ]
+        starts, dims, step = zip(*picked)
+        out = view(out, Rectangle(starts, dims, step))
     if parsed.new_axes or (cut and integers):
         final: list[DimLike] = []
         for k in range(len(entries) + 1):
@@ -338,8 +326,7 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
     value = operand(value)
     if _is_lone_bool(index):
         array, index = array[None], _mask_of_one(index)
-    mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
-    if isinstance(mask, StagedArray) and mask.dtype == bool and mask.ndim > 0:
+    if (mask := masks.mask_of(index)) is not None:
         masks.store_mask(here, array, mask, value)
         return
     parsed = parse(array, index)

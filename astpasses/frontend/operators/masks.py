@@ -36,6 +36,12 @@ _UNEQUAL = (
 )
 
 
+def mask_of(index: Any) -> StagedArray | None:
+    """An index that is one array of bools."""
+    mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
+    return mask if isinstance(mask, StagedArray) and mask.dtype == bool and mask.ndim > 0 else None
+
+
 def positions(here: Session, array: StagedArray, mask: StagedArray, axis: int) -> list[StagedArray]:
     """Index arrays of the true elements, one for each dim of the mask."""
     dims = mask.type.dims
@@ -69,8 +75,7 @@ def require_fit(here: Session, array: StagedArray, mask: StagedArray, axis: int 
 
 def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:
     """`array[mask] op= value` without picking, where `value` is a scalar. False where that does not apply."""
-    mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
-    if not isinstance(mask, StagedArray) or mask.dtype != bool or mask.ndim == 0:
+    if (mask := mask_of(index)) is None:
         return False
     given = value()
     here = array.session

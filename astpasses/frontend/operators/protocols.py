@@ -31,10 +31,12 @@ from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
 from ..rewrite.plain import OPERATORS, UNARY
 from ..staging.captured import known, make_attributes_known
+from ..staging.closing import all_lets
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..staging.users_code import guard_class
+from ..values.definitions import found_in
 from ..values.staged_values import BINARY, Number, Staged, StagedArray
 
 call: Any = module("metaphrase.astpasses.frontend.calls.call")
@@ -238,7 +240,7 @@ class Began:
 
 
 def _any_effect(lets: Any, kind: str) -> bool:
-    return any(let.primitive.effect == kind or any(_any_effect(f.lets, kind) for f in let.regions()) for let in lets)
+    return any(let.primitive.effect == kind for let in all_lets(lets))
 
 
 _ENDING = (contextlib.suppress, contextlib.ExitStack)
@@ -256,10 +258,10 @@ class Managed:
         kind, manager = type(self.manager), self.manager
         if issubclass(kind, contextlib.suppress):
             return tuple(manager._exceptions)
+        inside = [manager]
         if issubclass(kind, contextlib.ExitStack):
             inside = [getattr(leave, "__self__", None) for _, leave in manager._exit_callbacks]
-            return (Exception,) if any(may_swallow(type(one)) for one in inside) else ()
-        return (Exception,) if may_swallow(type(self.manager)) else ()
+        return (Exception,) if any(may_swallow(type(one)) for one in inside) else ()
 
     def __enter__(self) -> Any:
         here = session()
@@ -333,7 +335,7 @@ def iterated(value: Any) -> Any:
 def attribute(here: Session, target: Any, name: str) -> tuple[bool, Any]:
     """Attributes that users' code computes: (True, value), or (False, None) for those that are just there."""
     kind = type(target)
-    computed = _found_in(kind, name)
+    computed = found_in(kind, name)
     if isinstance(computed, property) and isinstance(computed.fget, types.FunctionType):
         return True, call_written(computed.fget, target)
     if isinstance(computed, functools.cached_property) and name not in getattr(target, "__dict__", ()):
@@ -356,7 +358,7 @@ def attribute(here: Session, target: Any, name: str) -> tuple[bool, Any]:
 
 def set_attribute(target: Any, name: str, value: Any) -> bool:
     """Whether a user's property, descriptor or `__setattr__` took the value."""
-    computed = _found_in(type(target), name)
+    computed = found_in(type(target), name)
     if isinstance(computed, property) and isinstance(computed.fset, types.FunctionType):
         call_written(computed.fset, target, value)
         return True
@@ -386,10 +388,3 @@ def store_attribute(here: Session, value: Any, target: Any, name: str) -> None:
     if not set_attribute(target, name, value):
         here.journal.note(AttributeLocation(target, name))
         setattr(target, name, value)
-
-
-def _found_in(kind: type, name: str) -> Any:
-    for base in kind.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return None

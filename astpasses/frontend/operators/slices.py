@@ -97,18 +97,14 @@ def _position(here: Session, bound: Any, dim: DimLike, default: DimLike, after: 
     `after`: one more than the bound, as backwards the bound's own element is on the other side of it."""
     if bound is None:
         return default, None
-    known = dim_of(bound)
-    if known is not None:
-        value = bound if isinstance(bound, Number) and bound._atom is not None and not after else None
-        if here.facts.less(known, 0):
-            clamped = here.facts.clamp(0, known + dim + after, dim)
-            return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
-        if here.facts.less_equal(0, known):
-            clamped = here.facts.clamp(0, known + after, dim)
-            if clamped == known and value is not None:
-                return known, value
-            return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
-    return None, _clipped(here, bound, dim, after)
+    known, facts = dim_of(bound), here.facts
+    from_end = known is not None and facts.less(known, 0)
+    if known is None or not from_end and not facts.less_equal(0, known):
+        return None, _clipped(here, bound, dim, after)
+    clamped = facts.clamp(0, known + (dim if from_end else 0) + after, dim)
+    if clamped == known and isinstance(bound, Number) and bound._atom is not None and not after:
+        return known, bound
+    return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
 
 
 def _clipped(here: Session, bound: Number, dim: DimLike, after: bool) -> Number:

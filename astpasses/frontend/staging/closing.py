@@ -5,12 +5,20 @@ In: a region, its own parameters, its results. Out: the free variables in order 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from metaphrase.core.ir import Atom, Function, Let, Var
 
 from .session import Region
+
+
+def all_lets(lets: Iterable[Let]) -> Iterator[Let]:
+    """Lets in their order, each followed by those in its regions."""
+    for let in lets:
+        yield let
+        for function in let.regions():
+            yield from all_lets(function.lets)
 
 
 def free_variables(region: Region, params: Sequence[Var], results: Sequence[Atom]) -> list[Var]:

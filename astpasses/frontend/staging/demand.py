@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from metaphrase.core.dims import symbols
-from metaphrase.core.ir import Let, Var
+from metaphrase.core.ir import Var
 
 from ..values.staged_values import Number, Staged, StagedArray
 from .session import Session, session
@@ -72,12 +72,7 @@ def length(value: StagedArray) -> int:
 
 def roots_of(here: Session, atom: Any) -> set[tuple]:
     """Where a value comes from: ("argument", leaf), ("outer", number), ("loop", site), ("carry", var) or ("array",)."""
-    producers: dict[Var, Let] = {}
-    let: Let | None
-    for region in here.regions:
-        for let in region.builder.lets:
-            for out in let.outs:
-                producers[out] = let
+    producers = {out: let for region in here.regions for let in region.builder.lets for out in let.outs}
     found: set[tuple] = set()
     seen: set[Any] = set()
     todo = [atom]

@@ -28,6 +28,7 @@ from ..flow.stacks import NeedStack, older_loop
 from ..operators.indexing import get_item
 from ..rewrite.convert import Outer
 from ..rewrite.plain import Undefined
+from ..values.definitions import found_in
 from ..values.sources import AttributeSource, CellSource, ElementsSource, GlobalSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
 from .captured import guard_method, guard_presence, guard_same, guard_structure, make_attributes_known, own_attributes
@@ -149,7 +150,7 @@ def _stands(target: Any, name: str, value: Any) -> bool:
     kind = target if isinstance(target, type) else type(target)
     if isinstance(kind, enum.EnumMeta) or is_library(kind.__module__):
         return False
-    found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
+    found = found_in(kind, name)
     return isinstance(found, types.MemberDescriptorType) or found is value and isinstance(value, _DATA)
 
 

@@ -26,11 +26,13 @@ from ..flow.generators import mapped, run_items
 from ..flow.iteration import run_while
 from ..flow.joins import parts
 from ..flow.lazy import choose, lazily
+from ..flow.quantifiers import quantified
 from ..flow.raised import kept, raises_later
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
 from ..operators.arithmetic import require_count
+from ..operators.masks import update_mask
 from ..operators.membership import contains, is_one_array, members, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, Nested, PlainStager
@@ -117,8 +119,6 @@ class StagedStager(PlainStager):
         here = current_session()
         if here is None or function is not getattr(builtins, name):
             return self.call(function, self.fresh(test(item) for item in self.iterate(iterable)))
-        from ..flow.quantifiers import quantified
-
         return quantified(here, name == "any", settled(iterable), test)
 
     def text(self, template: str, *values: Any) -> Any:
@@ -227,11 +227,8 @@ class StagedStager(PlainStager):
 
     def update_item(self, container: Any, index: Any, symbol: str, value: Callable[[], Any]) -> None:
         container, index = settled(container), settled(index)
-        if isinstance(container, StagedArray):
-            from ..operators.masks import update_mask
-
-            if update_mask(container, index, symbol, value):
-                return
+        if isinstance(container, StagedArray) and update_mask(container, index, symbol, value):
+            return
         old = self.item(container, index)
         self.store_item(self.inplace(symbol, old, settled(value())), container, index)
 

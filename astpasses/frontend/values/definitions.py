@@ -64,6 +64,11 @@ class ClassState:
         )
 
 
+def found_in(kind: type, name: str) -> Any:
+    """What a class or one of its bases has under a name, as it stands there."""
+    return next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
+
+
 def written_bases(kind: type) -> list[type]:
     """The classes that users wrote among those where an attribute of `kind` is looked for."""
     return [base for base in kind.__mro__ if not is_library(str(getattr(base, "__module__", "")))]

@@ -45,7 +45,7 @@ class Phi:
             if same is None or candidate.atom is same:
                 continue
             here.journal.note(BoxLocation(box))
-            box.atom = _choose(here, flag, read_through(here, candidate.atom, chain), box.atom)
+            box.atom = choose_content(here, flag, read_through(here, candidate.atom, chain), box.atom)
             box.version += 1
             here.journal.note(PhiLocation(self))
             self.choices[k] = (flag, candidate, candidate.atom, chain)
@@ -60,7 +60,7 @@ class Phi:
             now = None
             if candidate.alive(box):
                 here.refresh(candidate)
-                content = _choose(here, flag, box.atom, read_through(here, candidate.atom, chain))
+                content = choose_content(here, flag, box.atom, read_through(here, candidate.atom, chain))
                 write_box(here, candidate, write_through(here, candidate.atom, chain, content))
                 now = candidate.atom
             here.journal.note(PhiLocation(self))
@@ -201,7 +201,8 @@ def all_of(here: Any, flags: tuple) -> Atom:
     return made
 
 
-def _choose(here: Any, flag: Any, then: Atom, otherwise: Atom) -> Atom:
+def choose_content(here: Any, flag: Any, then: Atom, otherwise: Atom) -> Atom:
+    """What an array holds: `then` where the flag holds."""
     if flag is True:
         return then
     dims = then.type.dims

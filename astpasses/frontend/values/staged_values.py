@@ -14,6 +14,7 @@ operations.
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -151,7 +152,6 @@ for _name, _symbol in BINARY.items():
     setattr(Staged, f"__r{_name}__", _backward)
 for _name, _symbol in COMPARE.items():
     setattr(Staged, f"__{_name}__", _binary(_symbol)[0])
-Staged.__hash__ = None  # type: ignore[assignment]
 
 
 class Number(Staged):
@@ -387,8 +387,6 @@ class Unsettled:
 
 
 def _of_settled(name: str) -> tuple:
-    import operator
-
     operation = getattr(operator, f"__{name}__")
 
     def forward(self: Unsettled, other: Any) -> Any:
@@ -405,7 +403,6 @@ for _name in (*BINARY, *COMPARE):
     setattr(Unsettled, f"__{_name}__", _forward)
     if _name in BINARY:
         setattr(Unsettled, f"__r{_name}__", _backward)
-Unsettled.__hash__ = None  # type: ignore[assignment]
 
 
 class Maybe(Unsettled):

@@ -30,8 +30,20 @@ if TYPE_CHECKING:
 library_creation: Any = module("metaphrase.ops.library_creation")
 
 
+class Step:
+    """A view that a step does not say how to write is read-only; one of which it says no type has its `shape`."""
+
+    shape: tuple
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        raise AssertionError("a read-only view")
+
+    def type(self, base: Array) -> Array:
+        return base.with_dims(self.shape)
+
+
 @dataclass(frozen=True)
-class Rectangle:
+class Rectangle(Step):
     """`x[a:b:s, ...]`: starts are atoms, one a dim."""
 
     starts: tuple[Atom, ...]
@@ -44,12 +56,9 @@ class Rectangle:
     def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         return here.emit(slice_update, base, value, *self.starts, step=self.step)
 
-    def type(self, base: Array) -> Array:
-        return base.with_dims(self.shape)
-
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Step):
     """`x[i, :, j]`: rank-0 indices along `axes`, which disappear."""
 
     indices: tuple[Atom, ...]
@@ -66,7 +75,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Spaced:
+class Spaced(Step):
     """`x[a:b:s]` along one axis where only the run knows s: the indices it picks. `stride` stands for s."""
 
     indices: tuple[Atom]
@@ -91,7 +100,7 @@ class Spaced:
 
 
 @dataclass(frozen=True)
-class Reshape:
+class Reshape(Step):
     """The same elements in order under another shape; `relies`: a copy, if the base does not lie row after row."""
 
     shape: tuple
@@ -103,12 +112,9 @@ class Reshape:
     def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         return here.emit(reshape, value, shape=base.type.dims)
 
-    def type(self, base: Array) -> Array:
-        return base.with_dims(self.shape)
-
 
 @dataclass(frozen=True)
-class Permute:
+class Permute(Step):
     """Transposition: dim k of the view is dim axes[k] of the base."""
 
     axes: tuple[int, ...]
@@ -124,7 +130,7 @@ class Permute:
 
 
 @dataclass(frozen=True)
-class Broadcast:
+class Broadcast(Step):
     """Elements repeated; such a view is read-only."""
 
     shape: tuple
@@ -133,15 +139,9 @@ class Broadcast:
     def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(broadcast, base, shape=self.shape, axes=self.axes)
 
-    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
-        raise AssertionError("a broadcast view is read-only")
-
-    def type(self, base: Array) -> Array:
-        return base.with_dims(self.shape)
-
 
 @dataclass(frozen=True)
-class Part:
+class Part(Step):
     """`x.real` or `x.imag` of a complex array."""
 
     name: str
@@ -159,7 +159,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Bits:
+class Bits(Step):
     """`x.view(dtype)`: the same bits as another dtype of the same width."""
 
     dtype: np.dtype
@@ -175,7 +175,7 @@ class Bits:
 
 
 @dataclass(frozen=True)
-class Diagonal:
+class Diagonal(Step):
     """`x.diagonal(offset, *axes)`: its dim is the last; such a view is read-only."""
 
     offset: int
@@ -185,9 +185,6 @@ class Diagonal:
     def read(self, here: Session, base: Atom) -> Atom:
         with here.stamped():
             return library_creation.diagonal(base, self.offset, *self.axes)
-
-    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
-        raise AssertionError("a diagonal view is read-only")
 
     def type(self, base: Array) -> Array:
         rest = (d for k, d in enumerate(base.dims) if k not in self.axes)
