@@ -32,7 +32,7 @@ from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
 from ..staging.under_way import current_session
 from ..values.staged_values import Maybe, Number, OneOf, Staged
-from .attempts import MustFork, catcher
+from .attempts import catcher, in_reach
 from .joins import joined_number, same_static
 
 _VALUES = (str, bytes, enum.Enum, np.ufunc, types.BuiltinFunctionType, type)
@@ -131,11 +131,9 @@ def _branches(here: Session, one: OneOf, operation: Callable[[Any], Any], k: int
         try:
             return operation(one.values[k])
         except LookupError as error:  # raised where this value is the one
-            taker = catcher(here, type(error))
-            if taker is None:
+            if catcher(here, type(error)) is None:
                 raise BranchRaised(error, here.span()) from error
-            if taker.depth < len(here.regions):
-                raise MustFork(taker, here) from error
+            in_reach(here, error)
             raise
 
     if k == len(one.values) - 1:

@@ -119,7 +119,7 @@ def makers(here: Session, before: Any, after: Any) -> tuple:
 
 def number_of(dtype: np.dtype, kind: type | None, among: tuple | None = None) -> Number:
     """A stand-in for a number of this type, for `joined_number`."""
-    made = Number(None, _Typed(Array(np.dtype(dtype))), kind)  # type: ignore[arg-type]
+    made = Number(None, types.SimpleNamespace(type=Array(np.dtype(dtype))), kind)  # type: ignore[arg-type]
     made.among = among
     return made
 
@@ -138,11 +138,6 @@ def either(here: Session, atom: Atom, kind: type | None, values: tuple, among: t
         here.facts.learn(name, 0, None)
         dim = Sym(name)
     return here.wrap(atom, kind, dim, among)
-
-
-class _Typed:
-    def __init__(self, type_: Array):
-        self.type = type_
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -182,16 +177,14 @@ def container(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     if value is None or is_number(value) or isinstance(value, (StagedArray, Unsettled, Undefined)):
         return None
     kind = tree_util.kind_of(value)
-    if kind is None:
-        return None
-    children, metadata = kind.flatten(value)
-    return kind, _known(value, kind, list(children)), metadata
+    return None if kind is None else _taken_apart(value, kind)
 
 
-def _known(value: Any, kind: tree_util.Kind, children: list) -> list:
-    """What was there before the call is taken apart as the stager gives it out."""
-    here = current_session()
-    return children if here is None else known_children(here, value, kind, children)
+def _taken_apart(value: Any, kind: tree_util.Kind) -> tuple[tree_util.Kind, list, Any]:
+    """What was there before the call comes apart as the stager gives it out."""
+    here, (children, metadata) = current_session(), kind.flatten(value)
+    known = list(children)
+    return kind, known if here is None else known_children(here, value, kind, known), metadata
 
 
 @functools.cache
@@ -237,9 +230,7 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
         return _exception_parts(value)
     if cls.__new__ is not object.__new__ or type(cls) not in (type, abc.ABCMeta) or not cls.__flags__ & _HEAP:
         return None
-    kind = _object_kind(cls)  # type: ignore[arg-type]
-    children, names = kind.flatten(value)
-    return kind, _known(value, kind, children), names
+    return _taken_apart(value, _object_kind(cls))  # type: ignore[arg-type]
 
 
 def _exception_parts(value: BaseException) -> tuple[tree_util.Kind, list, Any] | None:
@@ -276,9 +267,7 @@ def instance_parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
         object.__new__(cls)
     except TypeError:  # a class in C
         return None
-    kind = _object_kind(cls)
-    children, names = kind.flatten(value)
-    return kind, _known(value, kind, children), names
+    return _taken_apart(value, _object_kind(cls))
 
 
 def describe(value: Any) -> str:

@@ -36,7 +36,7 @@ from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
 from .gathering import is_gathered
 from .joins import constants, describe, either, equal, joined_constants, joined_number, parts, same_static
-from .specs import is_unset
+from .specs import is_missing, is_unset
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 from .unlike import array_or_number, negated_test
 
@@ -114,16 +114,25 @@ class Merger:
         """A container (or object) of the joined parts of both."""
         makers = [self.merge(x, y, name) for x, y in zip(found[1], other[1])]
         kind, _, metadata = found
-        held: list[Any] = []
 
         def make(outs: tuple) -> Any:
+            made = self.here.born(kind.unflatten(metadata, [m(outs) for m in makers]))
+            if is_mutable(a):
+                self.objects.append((a, b, made, name))
+            return made
+
+        return self.once(a, b, make)
+
+    def once(self, a: Any, b: Any, make: Maker) -> Maker:
+        """Of one pair one thing is made, wherever that pair is met."""
+        held: list[Any] = []
+
+        def made(outs: tuple) -> Any:
             if not held:
-                held.append(self.here.born(kind.unflatten(metadata, [m(outs) for m in makers])))
-                if is_mutable(a):
-                    self.objects.append((a, b, held[0], name))
+                held.append(make(outs))
             return held[0]
 
-        return self.makers.setdefault((id(a), id(b)), make)
+        return self.makers.setdefault((id(a), id(b)), made)
 
     def lists(self, a: list, b: list, one: list, two: list, name: str) -> Maker:
         """Lists of which only the run knows how long they are: a Stack with the items of one of them. `one`
@@ -148,18 +157,16 @@ class Merger:
 
         count = 2 + (len(item.dtypes) if item is not None else 0)
         places = [self.add(part(0, k), part(1, k), name) for k in range(count)]
-        held: list[list] = []
 
         def make(outs: tuple) -> list:
-            if not held:
-                numbers = [Number(here, outs[p], int) for p in places[:2]]
-                buffers = [StagedArray(Box(here, outs[p])) for p in places[2:]]
-                held.append(here.born([Stack(item, room, (*numbers, *buffers))]))
-                here.gathers = True
-                self.objects.append((a, b, held[0], name))
-            return held[0]
+            numbers = [Number(here, outs[p], int) for p in places[:2]]
+            buffers = [StagedArray(Box(here, outs[p])) for p in places[2:]]
+            made = here.born([Stack(item, room, (*numbers, *buffers))])
+            here.gathers = True
+            self.objects.append((a, b, made, name))
+            return made
 
-        return self.makers.setdefault((id(a), id(b)), make)
+        return self.once(a, b, make)
 
     def link_objects(self) -> None:
         """An object that is joined of two is one or the other."""
@@ -209,19 +216,27 @@ class Merger:
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
         links = [self.link(array, side, dtype, name) for side, array in enumerate((a, b))]
         total = all(array.box.region in here.regions for array in (a, b))
+        writeable = a.writeable if a.writeable == b.writeable else None
+        return self.joined_array(
+            a,
+            b,
+            name,
+            lambda outs: StagedArray(Box(here, outs[k]), writeable=writeable),
+            lambda outs: self.phi([link(outs) for link in links], total, name),
+        )
+
+    def joined_array(self, a: StagedArray, b: StagedArray, name: str, joined: Maker, alias: Maker) -> Maker:
+        """An array that is `joined` of two, and may be older ones, as `alias` says."""
         ordered = all(map(keeps_order, (a, b)))
-        held: list[StagedArray] = []
 
         def make(outs: tuple) -> StagedArray:
-            if not held:
-                writeable = a.writeable if a.writeable == b.writeable else None
-                held.append(StagedArray(Box(here, outs[k]), writeable=writeable))
-                held[0].box.by_rows = None if ordered else False
-                bind(held[0].box, self.phi([link(outs) for link in links], total, name))
-                self.made.append((a.box, b.box, held[0], name))
-            return held[0]
+            made = joined(outs)
+            made.box.by_rows = None if ordered else False
+            bind(made.box, alias(outs))
+            self.made.append((a.box, b.box, made, name))
+            return made
 
-        return self.makers.setdefault((id(a), id(b)), make)
+        return self.once(a, b, make)
 
     def sized(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         """Arrays of two sizes: a buffer for the larger, and how much of it is used."""
@@ -250,21 +265,16 @@ class Merger:
             return put(here, here.atom(array, dtype), dims)
 
         k = self.add(lambda: within(a), lambda: within(b), name)
-        ordered = all(map(keeps_order, (a, b)))
-        held: list[StagedArray] = []
 
-        def make(outs: tuple) -> StagedArray:
-            if not held:
-                now = tuple(d if at is None else used(here, outs[at], d, self.names[at]) for d, at in zip(dims, sizes))
-                held.append(StagedArray(Box(here, cut(here, outs[k], now))))
-                held[0].box.by_rows = None if ordered else False
-                older = [box for box in (*family(a.box), *family(b.box)) if box.region in here.regions]
-                if older:
-                    bind(held[0].box, UnknownAlias(older, name, here.span()))
-                self.made.append((a.box, b.box, held[0], name))
-            return held[0]
+        def joined(outs: tuple) -> StagedArray:
+            now = tuple(d if at is None else used(here, outs[at], d, self.names[at]) for d, at in zip(dims, sizes))
+            return StagedArray(Box(here, cut(here, outs[k], now)))
 
-        return self.makers.setdefault((id(a), id(b)), make)
+        def alias(outs: tuple) -> UnknownAlias | None:
+            older = [box for box in (*family(a.box), *family(b.box)) if box.region in here.regions]
+            return UnknownAlias(older, name, here.span()) if older else None
+
+        return self.joined_array(a, b, name, joined, alias)
 
     def size(self, first: DimLike, second: DimLike, name: str) -> int:
         """The result that says how much is used; arrays whose sizes go together share it."""
@@ -362,7 +372,7 @@ class Merger:
     def partial(self, a: Any, b: Any, name: str) -> Maker:
         """A variable that one side has not bound (or left None)."""
         absent = [v.missing if isinstance(v, Maybe) else v for v in (a, b)]
-        absent = [v for v in absent if v is None or isinstance(v, Undefined)]
+        absent = [v for v in absent if is_missing(v)]
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda outs: a
         if all(v is None or is_unset(v) for v in (a, b)):
@@ -371,17 +381,15 @@ class Merger:
         missing = (read or absent)[0]
         if any((v is None) != (missing is None) for v in read):  # one flag does not tell them apart
             return self.poison(a, b, name)
-        values = [
-            None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v for v in (a, b)
-        ]
+        values = [None if is_missing(v) else v.value if isinstance(v, Maybe) else v for v in (a, b)]
         shape = values[0] if values[0] is not None else values[1]
         filled = [self.filler(shape) if v is None else v for v in values]
         if any(v is None for v in filled):
             return self.poison(a, b, name)
         inner = self.merge(filled[0], filled[1], name)
-        if isinstance(missing, Undefined) and missing.label is None:
+        if is_unset(missing):
             return inner
-        flags = [v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)]
+        flags = [v.flag if isinstance(v, Maybe) else not is_missing(v) for v in (a, b)]
         flag = self.merge(flags[0], flags[1], f"{name}_bound")
         return lambda outs: Maybe(flag(outs), inner(outs), missing)
 

@@ -66,7 +66,7 @@ def kept(here: Session, exception: BaseException, span: Span | None) -> Kept:
         parts = tuple(_part(here, made, a, False) for a in said)
         named = tuple((n, _part(here, made, settled(v), True)) for n, v in sorted(attributes.items()))
         made.holds = (parts, named)
-    if sum(1 + (_dtype(here, v).kind == "c") for v in made.values) > MOST:
+    if sum(1 + (here.atom(v).type.dtype.kind == "c") for v in made.values) > MOST:
         raise _refused(made, f"{kind.__name__} holds more than {MOST} numbers: a program keeps no more")
     return made
 
@@ -97,10 +97,6 @@ def _type_name(value: Any) -> str:
     if python in (bool, int, float, complex):
         return python.__name__
     return f"np.{value.dtype.name}"
-
-
-def _dtype(here: Session, value: Any) -> np.dtype:
-    return here.atom(value).type.dtype
 
 
 def _refused(made: Kept, message: str) -> UnsupportedError:
