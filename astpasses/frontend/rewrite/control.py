@@ -2,7 +2,8 @@
 explicitly.
 
 In: a gast function in normal form. Out: `Control(node, stager, hints)`. With the stager of `plain.py` the
-text runs on NumPy; with that of `stage.py` it runs on staged values. Places stay the user's.
+text runs on NumPy; with that of `stage.py` it runs on staged values. Places stay the user's. Here are the rules for
+statements without regions; `regions.py` has the others, and converts.
 
     while E > tol:          def test(): return E > tol
         E = E / 2           def body():
@@ -25,8 +26,7 @@ from metaphrase.late import dataclass, field
 
 from .lowering import OPERATORS, Lowering
 from .parsing import argument_names
-from .regions import Owner, Regions, mark_swallowing
-from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, yields
+from .scopes import Liveness, Names, bound_names, closed_over, declared, deleted_names, yields
 from .stores import Change
 from .templates import constant, name, statements, text_of
 
@@ -50,28 +50,17 @@ class Control:
         return text_of(self.node)
 
 
-def control(
-    node: gast.FunctionDef,
-    invented: frozenset[str],
-    *,
-    plain: Asks,
-    is_module: Asks,
-    swallows: Callable[[tuple[str, ...]], bool] = lambda path: False,
-) -> Control:
-    """Convert `node`, in place. `plain(name)`: whether an outer name is read as it is (a function, a class,
-    ...). `swallows(path)`: whether what stands at a.b.c makes context managers that may end an exception.
+@dataclass
+class Owner:
+    """A function of the converted code, and which names are its local variables."""
 
-    `invented`: names that normal form made; they are never read before they are bound.
-    """
-    mark_swallowing(node, swallows)
-    names = Names(all_names(node))
-    whole = Control(node, names.fresh("stager"), invented)
-    _Function(node, whole, names, set(), plain, is_module).convert()
-    return whole
+    names: set[str]
+    unbound: list[str] = field(default_factory=list)
 
 
-class _Function(Regions):
-    """Converts one function; nested functions get their own, with the names of this one around them."""
+class Function:
+    """Converts one function, but for statements with regions; nested functions get their own converter, with the names
+    of this one around them."""
 
     def __init__(
         self, node: gast.FunctionDef, whole: Control, names: Names, around: set[str], plain: Asks, is_module: Asks
@@ -260,7 +249,7 @@ class _Function(Regions):
                 )
         return out
 
-    # --- assert, raise, with, try, def ---
+    # --- assert, raise, def ---
 
     def do_Assert(self, node: gast.Assert) -> list:
         message = self.expressions.lazy(self.visit(node.msg) if node.msg else constant(None, node))
@@ -273,22 +262,11 @@ class _Function(Regions):
             node.cause = self.visit(node.cause)
         return [node]
 
-    def do_With(self, node: gast.With) -> list:
-        if getattr(node, "swallows", False) and not (self.generator and yields(node)):
-            return self.swallowing_with(node)
-        for item in node.items:
-            manager = self.visit(item.context_expr)
-            item.context_expr = self.expressions.call("managed", manager, manager)
-            if item.optional_vars is not None:
-                self.bound |= set(bound_names(item.optional_vars))
-        node.body = self.block(node.body)
-        return [node]
-
     def do_FunctionDef(self, node: gast.FunctionDef) -> list:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        return [_Function(node, self.whole, self.names, self.around, self.plain, self.is_module).convert()]
+        return [type(self)(node, self.whole, self.names, self.around, self.plain, self.is_module).convert()]
 
     def do_ClassDef(self, node: gast.ClassDef) -> list:
         made = self.expressions.call("fresh", node, name(node.name, node))

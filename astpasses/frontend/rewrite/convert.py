@@ -23,8 +23,9 @@ from metaphrase.late import dataclass
 from metaphrase.locks import lock
 from metaphrase.source import SourceError, is_library
 
-from .control import Control, Place, control
+from .control import Control, Place
 from .normal import Normal, normal
+from .regions import control
 from .scopes import bound_names, walk
 from .stores import Change
 from .templates import as_ast, constant, copy_of, statements

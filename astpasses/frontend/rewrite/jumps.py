@@ -129,14 +129,13 @@ class _Jumps:
 
     def function(self, body: list) -> list:
         last = body[-1]
-        if not _contains(body[:-1], (gast.Return,)) and (
-            isinstance(last, gast.Return) or not _contains([last], (gast.Return,))
-        ):
-            tail = [last] if isinstance(last, gast.Return) else []
-            lowered, _ = self.block(body[:-1] if tail else body, None)
+        tail = [last] if isinstance(last, gast.Return) else []
+        before = body[:-1] if tail else body
+        if not _contains(before, (gast.Return,)):
+            lowered, _ = self.block(before, None)
             return self.without_dead_flags(lowered, tail) + tail
-        values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in walk(s))
         inside = [n for s in body for n in walk(s)]
+        values = any(isinstance(n, gast.Return) and n.value is not None for n in inside)
         if not any(isinstance(n, gast.With) or isinstance(n, gast.Try) and n.finalbody for n in inside):
             self.own = self.own | set(bound_names(body, walrus=True)) - declared_anywhere(body)
         else:

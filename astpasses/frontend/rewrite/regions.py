@@ -1,54 +1,23 @@
 """Branches, loops and `try` of normal form as calls of the stager: what they change is their state.
 
 In: a statement, and which names are live around it. Out: the functions of its parts, the pair that reads and
-sets its state, and the call. Examples stand in `control.py`, whose converter has these rules.
+sets its state, and the call; and for a whole function the control stage. Examples stand in `control.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import gast
 
-from metaphrase.late import dataclass, field
-
-from .lowering import Lowering
-from .scopes import Liveness, Names, bound_names, leaving, walk, yields
-from .stores import Change, changes_of
+from .control import Asks, Control, Function, Owner
+from .scopes import Names, all_names, bound_names, leaving, walk, yields
+from .stores import changes_of
 from .templates import constant, copy_of, expression, locate, name, statements
 
 
-@dataclass
-class Owner:
-    """A function of the converted code, and which names are its local variables."""
-
-    names: set[str]
-    unbound: list[str] = field(default_factory=list)
-
-
-class Regions:
-    """The converter's rules for statements with regions. What it knows besides stands in `control.py`."""
-
-    names: Names
-    stager: str
-    outer: set[str]
-    own: set[str]
-    around: set[str]
-    bound: set[str]
-    generator: bool
-    live: Liveness
-    changes: dict[str, tuple[Change, ...]]
-    owners: list[Owner]
-    expressions: Lowering
-    block: Any
-    visit: Any
-    hint: Any
-    starts: Any
-    needs_start: Any
-    definitely: Any
-
-    # --- regions ---
+class Regions(Function):
+    """The converter: the rules for statements with regions, beside those for the others."""
 
     def region(self, label: str, params: list[str], body: list, state: list[str], at: gast.AST) -> list:
         """A function of no (or one) argument that runs `body` on the state around it."""
@@ -205,6 +174,17 @@ class Regions:
         surely = set.intersection(*map(self.surely, ways))
         return self.attempted(node, state, surely)
 
+    def do_With(self, node: gast.With) -> list:
+        if getattr(node, "swallows", False) and not (self.generator and yields(node)):
+            return self.swallowing_with(node)
+        for item in node.items:
+            manager = self.visit(item.context_expr)
+            item.context_expr = self.expressions.call("managed", manager, manager)
+            if item.optional_vars is not None:
+                self.bound |= set(bound_names(item.optional_vars))
+        node.body = self.block(node.body)
+        return [node]
+
     def swallowing_with(self, node: gast.With) -> list:
         """A `with` whose manager may end an exception is a `try` whose handlers it has."""
         if getattr(node, "whole", False):
@@ -255,6 +235,26 @@ class Regions:
             return [node]
         node.finalbody = statements(f"with {self.stager}.finishing(): body", last[0], body=last)
         return statements(f"with {self.stager}.finally_(): body", node, body=[node])
+
+
+def control(
+    node: gast.FunctionDef,
+    invented: frozenset[str],
+    *,
+    plain: Asks,
+    is_module: Asks,
+    swallows: Callable[[tuple[str, ...]], bool] = lambda path: False,
+) -> Control:
+    """Convert `node`, in place. `plain(name)`: whether an outer name is read as it is (a function, a class,
+    ...). `swallows(path)`: whether what stands at a.b.c makes context managers that may end an exception.
+
+    `invented`: names that normal form made; they are never read before they are bound.
+    """
+    mark_swallowing(node, swallows)
+    names = Names(all_names(node))
+    whole = Control(node, names.fresh("stager"), invented)
+    Regions(node, whole, names, set(), plain, is_module).convert()
+    return whole
 
 
 def mark_swallowing(node: gast.AST, swallows: Callable[[tuple[str, ...]], bool]) -> None:
