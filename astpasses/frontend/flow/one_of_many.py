@@ -64,9 +64,9 @@ def _joined(here: Session, items: list, index: Number, what: str) -> Any:
     if all(map(is_number, items)):
         return _number(here, items, index)
     if all(isinstance(item, StagedArray) for item in items):
-        if any(item.type.dims != first.type.dims for item in items):
-            other = next(item for item in items if item.type.dims != first.type.dims)
-            raise _unlike(here, what, first, other)
+        for item in items:
+            if item.type.dims != first.type.dims:
+                raise _unlike(here, what, first, item)
         return _array(here, items, index)
     taken = [parts(item) for item in items]
     if taken[0] is not None:

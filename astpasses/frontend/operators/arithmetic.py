@@ -28,7 +28,7 @@ from metaphrase.ops.shape import broadcast, reshape
 from metaphrase.ops.weak_integers import is_narrow
 
 from ..flow.iterators import Ranged
-from ..rewrite.plain import OPERATORS
+from ..rewrite.plain import COMPARED, OPERATORS, SWAPPED
 from ..staging.session import Session, session
 from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
 from ..values.capacities import cut
@@ -45,30 +45,16 @@ from .kinds import (
     weak_type,
 )
 
-UFUNCS: dict[str, np.ufunc] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.true_divide,
-    "//": np.floor_divide,
-    "%": np.remainder,
-    "**": np.power,
-    "&": np.bitwise_and,
-    "|": np.bitwise_or,
-    "^": np.bitwise_xor,
-    "<<": np.left_shift,
-    ">>": np.right_shift,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-}
+_UFUNCS = (
+    "add subtract multiply true_divide floor_divide remainder power bitwise_and bitwise_or bitwise_xor "
+    "left_shift right_shift less less_equal greater greater_equal equal not_equal"
+)
+_SYMBOLS = "+ - * / // % ** & | ^ << >> < <= > >= == !="
+UFUNCS: dict[str, np.ufunc] = {s: getattr(np, n) for s, n in zip(_SYMBOLS.split(), _UFUNCS.split(), strict=True)}
 SPELLED: dict[Callable, Primitive] = Spellings(
     {s: p for p in REGISTRY.values() if isinstance(p.native, Point) for s in p.spellings}
 )
-COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+COMPARISONS = set(COMPARED)
 _OPERANDS = (Staged, bool, int, float, complex, np.generic, np.ndarray, list, tuple)
 _OF_KIND = {"i": int, "u": int, "f": float, "c": complex}
 
@@ -377,7 +363,7 @@ def decide(here: Session, symbol: str, left: Any, right: Any) -> bool | None:
             return symbol == "!="
         return None
     if symbol in (">", ">="):
-        a, b, symbol = b, a, {">": "<", ">=": "<="}[symbol]
+        a, b, symbol = b, a, SWAPPED[symbol]
     if symbol == "<":
         return True if facts.less(a, b) else False if facts.less_equal(b, a) else None
     return True if facts.less_equal(a, b) else False if facts.less(b, a) else None

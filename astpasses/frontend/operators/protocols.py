@@ -29,7 +29,7 @@ from ..flow.lazy import lazily
 from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
-from ..rewrite.plain import OPERATORS, UNARY
+from ..rewrite.plain import COMPARED, OPERATORS, SWAPPED, UNARY
 from ..staging.captured import known, make_attributes_known
 from ..staging.closing import all_lets
 from ..staging.journal import AttributeLocation
@@ -42,12 +42,7 @@ from ..values.staged_values import BINARY, Number, Staged, StagedArray
 call: Any = module("metaphrase.astpasses.frontend.calls.call")
 
 _DUNDERS = {symbol: (f"__{name}__", f"__r{name}__") for name, symbol in BINARY.items()} | {
-    "<": ("__lt__", "__gt__"),
-    "<=": ("__le__", "__ge__"),
-    ">": ("__gt__", "__lt__"),
-    ">=": ("__ge__", "__le__"),
-    "==": ("__eq__", "__eq__"),
-    "!=": ("__ne__", "__ne__"),
+    symbol: (f"__{name}__", f"__{COMPARED[SWAPPED[symbol]]}__") for symbol, name in COMPARED.items()
 }
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 # Functions that ask an object's class first, and the names that they ask for.

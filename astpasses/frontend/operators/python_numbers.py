@@ -27,7 +27,7 @@ from metaphrase.ops.elementary import floor, rint, stop_gradient
 from metaphrase.ops.limits import LIMIT, fits, surely_fits
 from metaphrase.ops.shape import broadcast, convert
 
-from ..rewrite.plain import OPERATORS
+from ..rewrite.plain import OPERATORS, SWAPPED
 from ..staging.knowledge import relate
 from ..staging.session import Session, session
 from ..values.capacities import capacity
@@ -103,8 +103,7 @@ def weak_binary(symbol: str, left: Any, right: Any) -> Any:
 def _compared_with_wide(symbol: str, left: Any, right: Any) -> Any:
     """A comparison with an int that 64 bits do not hold: it is known of ints; floats may be as large."""
     if is_wide(left):
-        swapped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-        return _compared_with_wide(swapped.get(symbol, symbol), right, left)
+        return _compared_with_wide(SWAPPED[symbol], right, left)
     if left.python is not float:
         return bool(OPERATORS[symbol](0, right))
     if abs(right) < 2**1024 - 2**970:  # a float is as large, and where it is no int the nearest one is

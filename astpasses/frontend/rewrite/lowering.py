@@ -14,6 +14,7 @@ from typing import Any
 import gast
 
 from .parsing import argument_names
+from .plain import NAMES
 from .scopes import Transformer, bound_names, walk
 from .templates import constant, copy_of, expression, locate, name
 
@@ -22,21 +23,8 @@ EAGER = ("sum", "max", "min", "list", "tuple", "sorted", "deque")
 COMPARISONS = {gast.Lt: "<", gast.LtE: "<=", gast.Gt: ">", gast.GtE: ">=", gast.Eq: "==", gast.NotEq: "!="}
 TESTS = {gast.Is: "is_", gast.IsNot: "is_not", gast.In: "contains", gast.NotIn: "lacks"}
 UNARY = {gast.USub: "-", gast.UAdd: "+", gast.Invert: "~"}
-OPERATORS = {
-    gast.Add: "+",
-    gast.Sub: "-",
-    gast.Mult: "*",
-    gast.Div: "/",
-    gast.FloorDiv: "//",
-    gast.Mod: "%",
-    gast.Pow: "**",
-    gast.MatMult: "@",
-    gast.BitAnd: "&",
-    gast.BitOr: "|",
-    gast.BitXor: "^",
-    gast.LShift: "<<",
-    gast.RShift: ">>",
-}
+_BINARY = "Add Sub Mult Div FloorDiv Mod Pow MatMult BitAnd BitOr BitXor LShift RShift"
+OPERATORS = dict(zip((getattr(gast, kind) for kind in _BINARY.split()), NAMES, strict=True))
 
 
 def point(node: gast.AST, at: gast.AST) -> None:

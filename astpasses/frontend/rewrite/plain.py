@@ -14,12 +14,13 @@ from typing import Any
 
 from metaphrase.late import dataclass
 
-_NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul"}
-_NAMES |= {"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
-_COMPARED = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul"}
+NAMES |= {"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
+COMPARED = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}  # of `b ? a` for `a ? b`
 _Binary = dict[str, Callable[[Any, Any], Any]]
-INPLACE: _Binary = {symbol: getattr(operator, f"__i{name}__") for symbol, name in _NAMES.items()}
-OPERATORS: _Binary = {symbol: getattr(operator, f"__{name}__") for symbol, name in (_NAMES | _COMPARED).items()}
+INPLACE: _Binary = {symbol: getattr(operator, f"__i{name}__") for symbol, name in NAMES.items()}
+OPERATORS: _Binary = {symbol: getattr(operator, f"__{name}__") for symbol, name in (NAMES | COMPARED).items()}
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 
 

@@ -23,13 +23,16 @@ MISSING = Undefined(None)
 class Location(abc.ABC):
     """A place: a box's content, an item, an attribute, a closure cell."""
 
-    owner: Any
+    kind: str
     span: Any = None
     internal = False
 
-    @abc.abstractmethod
+    def __init__(self, owner: Any):
+        self.owner = owner
+
     def key(self) -> Hashable:
         """Equal for equal places."""
+        return (self.kind, id(self.owner))
 
     @abc.abstractmethod
     def read(self) -> Any:
@@ -49,11 +52,7 @@ class Location(abc.ABC):
 
 
 class BoxLocation(Location):
-    def __init__(self, box: Box):
-        self.owner = box
-
-    def key(self) -> Hashable:
-        return ("box", id(self.owner))
+    kind = "box"
 
     def read(self) -> Any:
         return self.owner.atom
@@ -122,11 +121,10 @@ class AttributeLocation(Location):
 
 
 class CellLocation(Location):
+    kind = "cell"
+
     def __init__(self, cell: types.CellType, name: str):
         self.owner, self.name = cell, name
-
-    def key(self) -> Hashable:
-        return ("cell", id(self.owner))
 
     def read(self) -> Any:
         try:
@@ -147,11 +145,7 @@ class CellLocation(Location):
 class StructureLocation(Location):
     """A list, dict or set whose shape changes (append, pop, new keys): remembered as a whole."""
 
-    def __init__(self, container: Any):
-        self.owner = container
-
-    def key(self) -> Hashable:
-        return ("structure", id(self.owner))
+    kind = "structure"
 
     def read(self) -> Any:
         return self.owner.copy()
@@ -189,13 +183,10 @@ def _items(container: Any) -> list:
 class KeptLocation(Location):
     """That a list holds a copy of an array."""
 
-    internal = True
+    kind, internal = "kept", True
 
     def __init__(self, box: Box, kept: dict[int, Box]):
         self.owner, self.kept = box, kept
-
-    def key(self) -> Hashable:
-        return ("kept", id(self.owner))
 
     def read(self) -> Any:
         return id(self.owner) in self.kept

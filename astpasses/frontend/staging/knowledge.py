@@ -15,6 +15,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom
 
+from ..rewrite.plain import SWAPPED
 from ..values.optional import Either
 from ..values.staged_values import Maybe, Number, Staged, Unsettled
 from .outer import adopted
@@ -29,7 +30,7 @@ def relate(here: Session, atom: Atom, symbol: str, a: DimLike | None, b: DimLike
     if a is None or b is None:
         return
     if symbol in (">", ">="):
-        a, b, symbol = b, a, {">": "<", ">=": "<="}[symbol]
+        a, b, symbol = b, a, SWAPPED[symbol]
     if symbol == "<":
         here.relations[atom] = ((b - a - 1,), (a - b,))
     elif symbol == "<=":

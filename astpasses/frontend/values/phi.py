@@ -92,13 +92,10 @@ def write_through(here: Any, atom: Atom, chain: tuple, value: Atom) -> Atom:
 class PhiLocation(Location):
     """What a phi last saw, so that an undone trial is undone here too. It is no place of the user's."""
 
-    internal = True
+    kind, internal = "phi", True
 
     def __init__(self, phi: Phi):
         self.phi = self.owner = phi
-
-    def key(self) -> tuple:
-        return ("phi", id(self.phi))
 
     def read(self) -> Any:
         return list(self.phi.choices)

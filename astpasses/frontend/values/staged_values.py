@@ -26,6 +26,7 @@ from metaphrase.core.types import Array
 from metaphrase.late import module
 from metaphrase.source import UnsupportedError
 
+from ..rewrite.plain import COMPARED, NAMES
 from .doubts import SURE, Doubt
 
 if TYPE_CHECKING:
@@ -44,10 +45,9 @@ python_numbers: Any = module("metaphrase.astpasses.frontend.operators.python_num
 settling: Any = module("metaphrase.astpasses.frontend.staging.settling")
 text: Any = module("metaphrase.astpasses.frontend.calls.text")
 
-_NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-BINARY = dict(zip(_NAMES.split(), "+ - * / // % ** @ & | ^ << >>".split(), strict=True))
+BINARY = {name: symbol for symbol, name in NAMES.items()}
 _PYTHON = (None, bool, int, float, complex)
-COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+COMPARE = {name: symbol for symbol, name in COMPARED.items()}
 
 
 class Staged:
