@@ -13,7 +13,7 @@ import collections
 import operator
 from typing import Any
 
-from ..flow.branches import nothing, run_branch
+from ..flow.branches import STATELESS, nothing, run_branch
 from ..flow.gathering import is_gathered, refuse_read
 from ..flow.generators import run_items
 from ..staging.journal import StructureLocation
@@ -55,7 +55,7 @@ def bounded_method(here: Session, target: list, name: str, args: tuple) -> bool:
     one of these."""
     if name in ("extend", "extendleft"):
         one = "append" if name == "extend" else "appendleft"
-        run_items(args[0], lambda v: call_method(target, one, (v,), {}), tuple, nothing, (), None)
+        run_items(args[0], lambda v: call_method(target, one, (v,), {}), STATELESS, None)
         return True
     if name not in ("append", "appendleft"):
         return False

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..flow.branches import negated, nothing, run_branch
+from ..flow.branches import State, negated, nothing, run_branch
 from ..flow.generators import Lazy, mapped
 from ..flow.lazy import lazily
 from ..rewrite.plain import Nested
@@ -33,20 +33,19 @@ class While(Lazy):
         super().__init__(here, Nested(iterable, lambda item: item, None))
         self.test, self.dropping = test, dropping
 
-    def step(self, here: Session, clause: Nested | None = None) -> Iterator:
+    def step(self) -> Iterator:
         on = True
-        for item in super().step(here, clause):
+        for item in super().step():
             if on:
-                on = self.known(here, self.test(item))
+                on = self.truth(self.test(item))
                 if not on and not self.dropping:
                     return
             if on is not self.dropping:
                 yield item
 
-    def run(
-        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
-    ) -> None:
+    def run(self, here: Session, body: Callable, state: State, stop: Callable | None) -> None:
         on: list = [True]
+        get, set_, names = state
 
         def both() -> tuple:
             return (*get(), on[0])
@@ -68,7 +67,7 @@ class While(Lazy):
             return over if stop is None else lazily("or", over, stop)
 
         last = stop if self.dropping else ended
-        super().run(here, each, both, restore, (*names, "on"), last)
+        super().run(here, each, (both, restore, (*names, "on")), last)
 
 
 @handles(itertools.takewhile)

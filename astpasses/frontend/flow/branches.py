@@ -7,7 +7,7 @@ In: a staged test, two functions, the state they share. Out: the state after the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from metaphrase import tree_util
 from metaphrase.core.build import literal
@@ -144,6 +144,10 @@ def nothing(*state: Any) -> None:
     """No state, and no statement."""
 
 
+State: TypeAlias = tuple[Callable, Callable, tuple]  # what reads the variables of a loop, what sets them, their names
+STATELESS: State = (tuple, nothing, ())
+
+
 def run_branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple) -> None:
     """`if test: then() else: otherwise()`, where staging may know the test."""
     known = static_truth(test)
@@ -153,9 +157,7 @@ def run_branch(test: Any, then: Callable, otherwise: Callable, get: Callable, se
         (then if known else otherwise)()
 
 
-def branch(
-    test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple[str, ...]
-) -> None:
+def branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple) -> None:
     """`if test: then() else: otherwise()` for a staged test."""
     here, entry = session(), list(get())
     mark, stacks = here.journal.mark(), []  # type: ignore[var-annotated]

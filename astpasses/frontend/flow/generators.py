@@ -27,7 +27,7 @@ from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.objects import is_one_of
 from ..values.staged_values import Maybe
-from .branches import negated, nothing, run_branch, static_truth
+from .branches import STATELESS, State, negated, nothing, run_branch, static_truth
 from .gathering import FEW, arrays_inside, as_argument, is_gathered, is_of_arrays, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
@@ -64,35 +64,27 @@ class Lazy:
     def __next__(self) -> Any:
         here = session()
         if self.steps is None:
-            self.steps = iter(elements(here, all_of(here, self))) if is_loop(here, self) else self.step(here)
+            self.steps = iter(elements(here, all_of(here, self))) if is_loop(here, self) else self.step()
         return next(self.steps)
 
-    def step(self, here: Session, clause: Nested | None = None) -> Iterator:
+    def step(self) -> Iterator:
         """Item by item. Where a test turns out to be staged all of it is a loop."""
-        clause = clause or self.clause
-        for item in elements(here, settled(clause.iterable)):
-            if clause.test is not None:
-                if not self.known(here, clause.test(item)):
-                    continue
-            value = clause.element(item)
-            if isinstance(value, Nested):
-                yield from self.step(here, value)
-            else:
-                yield value
+        return self.clause.in_python(self)
 
-    def known(self, here: Session, test: Any) -> bool:
+    def iterate(self, iterable: Any) -> Any:
+        return elements(session(), settled(iterable))
+
+    def truth(self, test: Any) -> bool:
         """The truth of a test. Where only the run knows it all of this is a loop."""
-        known = static_truth(tested(test))
+        here, known = session(), static_truth(tested(test))
         if known is None:
             here.decisions.must_roll(self.site, here.rolling)
             raise Restart()
         return known
 
-    def run(
-        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
-    ) -> None:
+    def run(self, here: Session, body: Callable, state: State, stop: Callable | None) -> None:
         """The loop that it stands for."""
-        run_clause(here, self.clause, body, get, set_, names, stop)
+        run_clause(here, self.clause, body, state, stop)
 
 
 def is_loop(here: Session, lazy: Lazy) -> bool:
@@ -108,15 +100,13 @@ def mapped(here: Session, iterable: Any, function: Callable, test: Callable | No
 # --- the loops that it stands for ---
 
 
-def run_items(
-    iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
-) -> None:
+def run_items(iterable: Any, body: Callable, state: State, stop: Callable | None) -> None:
     """`for item in iterable: body(item); if stop(): break`."""
     here = session()
     if isinstance(iterable, Lazy) and iterable.steps is None and _rolls(here, iterable):
-        run_lazy(here, iterable, body, get, set_, names, stop)
+        run_lazy(here, iterable, body, state, stop)
     else:
-        run_for(iterable, body, get, set_, names, stop)
+        run_for(iterable, body, *state, stop)
 
 
 def _rolls(here: Session, lazy: Lazy) -> bool:
@@ -133,44 +123,34 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
     return over is not None and not (isinstance(over.length, int) and over.length <= UNROLL)
 
 
-def run_lazy(
-    here: Session, lazy: Lazy, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
-) -> None:
+def run_lazy(here: Session, lazy: Lazy, body: Callable, state: State, stop: Callable | None) -> None:
     """`for item in lazy: body(item); if stop(): break`, by a loop over what it is made from."""
     refuse_moved(here, lazy)
     if stop is not None:
         here.left[id(lazy)] = (lazy, here.span())
     lazy.steps = iter(())
-    lazy.run(here, body, get, set_, names, stop)
+    lazy.run(here, body, state, stop)
 
 
-def run_clause(
-    here: Session,
-    clause: Nested,
-    body: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple,
-    stop: Callable | None = None,
-) -> None:
+def run_clause(here: Session, clause: Nested, body: Callable, state: State, stop: Callable | None = None) -> None:
     """The loop of a clause and of those in it; `body` is told each item that they make."""
 
     def each(item: Any) -> None:
         if clause.test is None:
             pass_on(item)
             return
-        run_branch(tested(clause.test(item)), lambda: pass_on(item), nothing, get, set_, names)
+        run_branch(tested(clause.test(item)), lambda: pass_on(item), nothing, *state)
 
     def pass_on(item: Any) -> None:
         value = clause.element(item)
         if isinstance(value, Nested):
-            run_clause(here, value, body, get, set_, names, stop)
+            run_clause(here, value, body, state, stop)
         else:
             body(value)
 
     here.path.append(("for", here.place()[0]))  # the loops of one line are told apart
     try:
-        run_items(settled(clause.iterable), each, get, set_, names, stop)
+        run_items(settled(clause.iterable), each, state, stop)
     finally:
         here.path.pop()
 
@@ -185,7 +165,7 @@ def all_of(here: Session, lazy: Lazy) -> list:
         return here.born(list(lazy))
     printed = _prints(here)
     made = here.born([])
-    run_lazy(here, lazy, lambda item: call_method(made, "append", (item,), {}), tuple, nothing, (), None)
+    run_lazy(here, lazy, lambda item: call_method(made, "append", (item,), {}), STATELESS, None)
     if _prints(here) != printed and is_loop(here, lazy):
         raise here.unsupported(
             "an iterator that prints, and whose tests are only known when the program runs, is used in parts",
@@ -233,14 +213,13 @@ def first(here: Session, lazy: Lazy, default: tuple) -> Any:
     def take(item: Any) -> None:
         held[:] = (True, item)
 
-    names = ("found", "value")
-    run_lazy(here, lazy, take, lambda: tuple(held), restore, names, lambda: held[0])
+    run_lazy(here, lazy, take, (lambda: tuple(held), restore, ("found", "value")), lambda: held[0])
     found, value = held
     # it was bound where `found` is true
     value = value.value if isinstance(value, Maybe) and isinstance(value.missing, Undefined) else value
     if default:
         return choose(found, lambda: value, lambda: default[0])
-    run_branch(found, nothing, lambda: _end(here), tuple, nothing, ())
+    run_branch(found, nothing, lambda: _end(here), *STATELESS)
     return value
 
 
@@ -268,5 +247,5 @@ def decided(wanted: bool, test: Callable[[Any], Any], run: Callable) -> Any:
         held[:] = state
 
     stop = (lambda: held[0]) if wanted else (lambda: negated(held[0]))
-    run(look, lambda: tuple(held), restore, ("found",), stop)
+    run(look, (lambda: tuple(held), restore, ("found",)), stop)
     return held[0]

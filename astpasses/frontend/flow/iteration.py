@@ -222,7 +222,7 @@ def run_over(here: Session, iterable: Any, loop: For) -> None:
     def apart() -> bool:
         """`if len(iterable): ...`: the first iteration, where there is one, apart from the rest."""
         try:
-            branch(here.size(source.length) > 0, first_then_rest, lambda: None, loop.get, loop.set, loop.names)
+            branch(here.size(source.length) > 0, first_then_rest, nothing, loop.get, loop.set, loop.names)
         except TrialOver:
             return False
         return True
@@ -334,12 +334,11 @@ def _python_iterations(here: Session, elements: Any, loop: For) -> bool:
             moved += written
             stores = any(isinstance(location, BoxLocation) for location in written)
             if known is None and (_effects(here) != effects or stores):
-                raise UnsupportedError(
+                raise here.unsupported(
                     "a generator that prints, checks or stores into arrays runs in a loop that is left on a "
                     "staged test",
-                    here.span(),
+                    "make a list of its items before the loop",
                     code="generator",
-                    remedy="make a list of its items before the loop",
                 )
             count += 1
             here.unrolling[-1], start = count + 1, len(here.region.builder.lets)

@@ -32,7 +32,7 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
     known = static_truth(test)
     if known is not None:
         return then() if known else otherwise()
-    held = [None]
+    held, hint = [None], session().place()[1]
 
     def assign(function: Callable) -> Callable:
         def side() -> None:
@@ -40,16 +40,11 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
 
         return side
 
-    branch(
-        test,
-        assign(then),
-        assign(otherwise),
-        lambda: tuple(held),
-        lambda state: held.__setitem__(0, state[0]),
-        (session().place()[1] or "cond",),
-    )
+    def restore(state: tuple) -> None:
+        held[:] = state
+
+    branch(test, assign(then), assign(otherwise), lambda: tuple(held), restore, (hint or "cond",))
     made = held[0]
-    hint = session().place()[1]
     atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
     if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "cond":
         atom.name = hint

@@ -236,17 +236,14 @@ class _Jumps:
 
     def branch(self, node: gast.If, rest: list, loop: _Loop | None) -> tuple[list, list[str]] | None:
         """A branch that always jumps takes what follows the `if` into the other branch."""
-        first, second = _contains(node.body, JUMPS), _contains(node.orelse, JUMPS)
-        if first and _ends(node.body):
-            node.body, flags = self.block(node.body, loop)
-            node.orelse, more = self.block([*node.orelse, *rest], loop)
-            return [node], _union(flags, more)
-        if second and _ends(node.orelse):
-            node.orelse, flags = self.block(node.orelse, loop)
-            node.body, more = self.block([*node.body, *rest], loop)
-            if not node.body:
-                node.body = statements("pass", node)
-            return [node], _union(flags, more)
+        for side, other in (("body", "orelse"), ("orelse", "body")):
+            if _contains(getattr(node, side), JUMPS) and _ends(getattr(node, side)):
+                jumping, flags = self.block(getattr(node, side), loop)
+                going_on, more = self.block([*getattr(node, other), *rest], loop)
+                setattr(node, side, jumping)
+                setattr(node, other, going_on)
+                node.body = node.body or statements("pass", node)
+                return [node], _union(flags, more)
         return None
 
     def loop(self, node: gast.For | gast.While, rest: list, outer: _Loop | None) -> tuple[list, list[str], list]:

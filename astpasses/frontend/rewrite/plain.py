@@ -61,7 +61,8 @@ class Nested:
     element: Callable
     test: Callable | None
 
-    def in_python(self, stager: PlainStager) -> Iterator:
+    def in_python(self, stager: Any) -> Iterator:
+        """The items one by one. `stager`: whose `iterate` and `truth` are asked."""
         for item in stager.iterate(self.iterable):
             if self.test is None or stager.truth(self.test(item)):
                 value = self.element(item)

@@ -149,16 +149,12 @@ def own_attributes(target: Any) -> Mapping:
 def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
     """The program holds while an object has no attribute of its own in place of its class's method."""
     function = bound_function(found)
-    if (
-        not isinstance(function, types.FunctionType)
-        or not hasattr(target, "__dict__")
-        or name in own_attributes(target)
-    ):
+    if not isinstance(function, types.FunctionType) or not hasattr(target, "__dict__"):
         return
-    if not is_mutable(target) or here.is_written(AttributeLocation(target, name).key()):
+    if name in own_attributes(target) or not is_mutable(target):
         return
     source = literals.source_of(here, target)
-    if source is not None:
+    if source is not None and not here.is_written(AttributeLocation(target, name).key()):
         here.rely_on(AttributeSource(source, name), "method", function)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..flow.branches import nothing
+from ..flow.branches import STATELESS
 from ..flow.generators import run_clause
 from ..rewrite.plain import Nested, PlainStager
 from .session import Session
@@ -35,7 +35,7 @@ def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, te
     made = here.born([])
     around, here.filling = here.filling, here.filling if several else [*here.filling, made]
     try:
-        run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, nothing, ())
+        run_clause(here, clause, lambda item: stager.method(made, "append", item), STATELESS)
     finally:
         here.filling = around
     return made

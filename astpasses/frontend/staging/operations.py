@@ -380,4 +380,4 @@ class StagedStager(PlainStager):
     def for_(
         self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple, stop: Callable | None = None
     ) -> None:
-        run_items(settled(iterable), body, get, set, names, stop)
+        run_items(settled(iterable), body, (get, set, names), stop)
