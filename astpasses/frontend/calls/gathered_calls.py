@@ -16,6 +16,7 @@ import numpy as np
 
 from metaphrase.astpasses.library.lists import best_by, order_by, require
 
+from ..flow.branches import state_in
 from ..flow.gathering import Rows, all_known, columns, gathered, length
 from ..flow.iteration import run_for
 from ..flow.lazy import choose
@@ -61,10 +62,7 @@ def _one_by_one(here: Session, items: list, start: Any) -> Any:
     def add(item: Any) -> None:
         held[0] = operate("+", held[0], item)
 
-    def restore(state: tuple) -> None:
-        held[:] = state
-
-    run_for(items, add, lambda: tuple(held), restore, ("total",), None)
+    run_for(items, add, *state_in(held, "total"), None)
     return held[0]
 
 

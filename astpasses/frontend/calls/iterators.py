@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..flow.branches import State, negated, nothing, run_branch
+from ..flow.branches import State, negated, nothing, run_branch, state_in
 from ..flow.generators import Lazy, mapped
 from ..flow.lazy import lazily
 from ..rewrite.plain import Nested
@@ -45,14 +45,7 @@ class While(Lazy):
 
     def run(self, here: Session, body: Callable, state: State, stop: Callable | None) -> None:
         on: list = [True]
-        get, set_, names = state
-
-        def both() -> tuple:
-            return (*get(), on[0])
-
-        def restore(state: tuple) -> None:
-            set_(state[:-1])
-            on[0] = state[-1]
+        both = state_in(on, "on", beside=state)
 
         def each(item: Any) -> None:
             if self.dropping:  # asked until it fails for once
@@ -60,14 +53,14 @@ class While(Lazy):
             else:
                 on[0] = bool_(tested(self.test(item)))
             wanted = negated(on[0]) if self.dropping else on[0]
-            run_branch(wanted, lambda: body(item), nothing, both, restore, (*names, "on"))
+            run_branch(wanted, lambda: body(item), nothing, *both)
 
         def ended() -> Any:
             over = negated(on[0])
             return over if stop is None else lazily("or", over, stop)
 
         last = stop if self.dropping else ended
-        super().run(here, each, (both, restore, (*names, "on")), last)
+        super().run(here, each, both, last)
 
 
 @handles(itertools.takewhile)

@@ -148,6 +148,17 @@ State: TypeAlias = tuple[Callable, Callable, tuple]  # what reads the variables 
 STATELESS: State = (tuple, nothing, ())
 
 
+def state_in(held: list, *names: str, beside: State = STATELESS) -> State:
+    """The state whose variables are the items of a list, and those of another one before them."""
+    get, set_, others = beside
+
+    def restore(state: tuple) -> None:
+        set_(state[: len(others)])
+        held[:] = state[len(others) :]
+
+    return lambda: (*get(), *held), restore, (*others, *names)
+
+
 def run_branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple) -> None:
     """`if test: then() else: otherwise()`, where staging may know the test."""
     known = static_truth(test)

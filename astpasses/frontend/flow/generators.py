@@ -27,7 +27,7 @@ from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.objects import is_one_of
 from ..values.staged_values import Maybe
-from .branches import STATELESS, State, negated, nothing, run_branch, static_truth
+from .branches import STATELESS, State, negated, nothing, run_branch, state_in, static_truth
 from .gathering import FEW, arrays_inside, as_argument, is_gathered, is_of_arrays, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
@@ -207,13 +207,10 @@ def first(here: Session, lazy: Lazy, default: tuple) -> Any:
         return next(lazy, *default)
     held: list = [False, Undefined(None)]
 
-    def restore(state: tuple) -> None:
-        held[:] = state
-
     def take(item: Any) -> None:
         held[:] = (True, item)
 
-    run_lazy(here, lazy, take, (lambda: tuple(held), restore, ("found", "value")), lambda: held[0])
+    run_lazy(here, lazy, take, state_in(held, "found", "value"), lambda: held[0])
     found, value = held
     # it was bound where `found` is true
     value = value.value if isinstance(value, Maybe) and isinstance(value.missing, Undefined) else value
@@ -243,9 +240,6 @@ def decided(wanted: bool, test: Callable[[Any], Any], run: Callable) -> Any:
     def look(item: Any) -> None:
         held[0] = bool_(test(item))
 
-    def restore(state: tuple) -> None:
-        held[:] = state
-
     stop = (lambda: held[0]) if wanted else (lambda: negated(held[0]))
-    run(look, (lambda: tuple(held), restore, ("found",)), stop)
+    run(look, state_in(held, "found"), stop)
     return held[0]

@@ -32,7 +32,7 @@ from ..staging.literals import known_value, load_item
 from ..staging.session import Session, session
 from ..staging.signals import ListRead, NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
-from .branches import branch, negated, nothing, run_branch, static_truth, truth_atom
+from .branches import branch, negated, nothing, run_branch, state_in, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read, unflattened
 from .iterators import Ranged, around_loops, even_steps, has_loop, started, without_first
 from .joins import nonnegative
@@ -277,11 +277,7 @@ def over_growing(here: Session, items: list, loop: For) -> None:
         at[0] = at[0] + 1
         loop.body(element)
 
-    def restore(state: tuple) -> None:
-        loop.set(state[:-1])
-        at[0] = state[-1]
-
-    run_while(test, step, lambda: (*loop.get(), at[0]), restore, (*loop.names, "position"))
+    run_while(test, step, *state_in(at, "position", beside=(loop.get, loop.set, loop.names)))
 
 
 def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:

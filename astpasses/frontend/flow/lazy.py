@@ -22,7 +22,7 @@ from ..staging.knowledge import assuming, is_there, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised
 from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
-from .branches import branch, raised_here, static_truth, truth_atom
+from .branches import branch, raised_here, state_in, static_truth, truth_atom
 
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 
@@ -40,10 +40,7 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
 
         return side
 
-    def restore(state: tuple) -> None:
-        held[:] = state
-
-    branch(test, assign(then), assign(otherwise), lambda: tuple(held), restore, (hint or "cond",))
+    branch(test, assign(then), assign(otherwise), *state_in(held, hint or "cond"))
     made = held[0]
     atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
     if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "cond":
