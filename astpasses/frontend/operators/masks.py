@@ -82,21 +82,14 @@ def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[],
     if is_number(given):
         new = binary(symbol, array, given)
         check_castable(here, new, array, symbol)
-        store_mask(here, array, mask, _Whole(here, new, array))
+        store_mask(here, array, mask, held(here, new, array.dtype), True)
         return True
     array[mask] = binary(symbol, array[mask], given)
     return True
 
 
-class _Whole:
-    """A value for every element of an array, of which a mask picks."""
-
-    def __init__(self, here: Session, value: Any, array: StagedArray):
-        self.atom = held(here, value, array.dtype)
-
-
-def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any) -> None:
-    """`array[mask] = value`."""
+def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any, whole: bool = False) -> None:
+    """`array[mask] = value`. `whole`: it has a value for every element of the array, of which the mask picks."""
     dims = array.type.dims
     require_fit(here, array, mask)
     if mask.type.dims != dims[: mask.ndim]:  # sizes that were just checked to be equal
@@ -104,20 +97,17 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
         for k, size in enumerate(dims[: mask.ndim]):
             atom = equal_size(here, atom, k, size) if atom.type.dims[k] != size else atom
         mask = StagedArray(Box(here, atom))
-    test = _over(here, mask.read(), dims, mask.ndim)
-    if isinstance(value, _Whole):
-        write_view(array, here.emit(select, test, value.atom, array.read()))
-        return
-    atom = held(here, value, array.dtype)
-    rest = dims[mask.ndim :]
-    if atom.type.ndim > len(rest):
-        if atom.type.dims[0] == 1:
-            new = spread(here, here.emit(reshape, atom, shape=atom.type.dims[1:]), dims)
-        else:
-            write_view(array, _placed(here, array, mask, atom))
+    test = mask.read()
+    if mask.ndim < len(dims):
+        test = here.emit(broadcast, test, shape=dims, axes=tuple(range(mask.ndim)))
+    new = held(here, value, array.dtype)
+    if not whole and new.type.ndim > len(dims) - mask.ndim:
+        if new.type.dims[0] != 1:
+            write_view(array, _placed(here, array, mask, new))
             return
-    else:
-        new = spread(here, atom, dims)
+        new = here.emit(reshape, new, shape=new.type.dims[1:])
+    if not whole:
+        new = spread(here, new, dims)
     write_view(array, here.emit(select, test, new, array.read()))
 
 
@@ -135,10 +125,3 @@ def _placed(here: Session, array: StagedArray, mask: StagedArray, atom: Any) -> 
     places = here.emit(core_nonzero, row, axis=0, length=given)
     new = here.emit(scatter, whole, atom, places, axes=(0,), unique=True)
     return new if new.type.dims == dims else here.emit(reshape, new, shape=dims)
-
-
-def _over(here: Session, mask: Any, dims: tuple, rank: int) -> Any:
-    """A mask of the leading dims, repeated over the rest."""
-    if rank == len(dims):
-        return mask
-    return here.emit(broadcast, mask, shape=dims, axes=tuple(range(rank)))

@@ -53,7 +53,10 @@ def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimL
         length = dim_max(length, 0)
     if abs(step) != 1:
         length = floordiv(length + abs(step) - 1, abs(step))
-    return here.dim_atom(high - 1) if backwards else _value(here, low, low_value), length, step
+    if backwards:
+        low, low_value = high - 1, None
+    first = here.dim_atom(low) if low_value is None else here.atom(low_value, np.dtype("int64"))
+    return first, length, step
 
 
 def unknown_step(index: Any) -> bool:
@@ -126,9 +129,3 @@ def _bind(here: Session, known: DimLike | None, value: Any, dim: DimLike) -> Dim
     else:
         here.facts.learn(symbol.name, known, known)
     return symbol
-
-
-def _value(here: Session, low: DimLike, value: Any) -> Atom:
-    if value is not None:
-        return here.atom(value, np.dtype("int64"))
-    return here.dim_atom(low)
