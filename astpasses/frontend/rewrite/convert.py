@@ -64,6 +64,7 @@ class Outer:
         return builtins.__dict__[name]
 
     def value_or_none(self, name: str) -> Any:
+        """The same; None if nothing."""
         try:
             return self.value(name)
         except KeyError:
