@@ -84,16 +84,7 @@ def views(x, n):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
     "function",
-    [
-        chosen,
-        bound_in_a_branch,
-        chosen_twice,
-        one_of_two_in_turns,
-        only_at_first,
-        never_one,
-        new_in_each,
-        views,
-    ],
+    [chosen, bound_in_a_branch, chosen_twice, one_of_two_in_turns, only_at_first, never_one, new_in_each, views],
 )
 def test_as_in_python(function, sign, n):
     args = (np.array([sign, 2.0]), n)
