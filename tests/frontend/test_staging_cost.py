@@ -149,9 +149,32 @@ def counted_where_no_text_says_it(x):
     return total, count.calls
 
 
+def rate(y, t):
+    """Longer than what is as well written out at each call."""
+    for weight in (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125):
+        y = y + weight * (np.sin(y) - t * np.tanh(y)) / (1.0 + y @ y)
+    return y
+
+
+def called_in_nests(x):
+    total = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            y = x * x[i] + x[j]
+            for k in range(x.shape[0]):
+                first = rate(y, x[k])
+                second = rate(first, x[k])
+                y = rate(first + second, x[k]) + rate(second, x[j]) / 2
+            total = total + y
+    return total
+
+
 # Each loop is staged once; where the text does not say what changes, once more for each loop around, in which it is
-# known then: were it found anew each time, 2, 4 and 8 times.
-@pytest.mark.parametrize("function, times", [(counted_in_nests, (1, 1, 1)), (counted_where_no_text_says_it, (2, 3, 4))])
+# known then: were it found anew each time, 2, 4 and 8 times. What an iteration calls often is called in all places.
+@pytest.mark.parametrize(
+    "function, times",
+    [(counted_in_nests, (1, 1, 1)), (counted_where_no_text_says_it, (2, 3, 4)), (called_in_nests, (1, 1, 2))],
+)
 def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_around(function, times, monkeypatch):
     passes = []
     plain = loops._pass

@@ -154,7 +154,7 @@ def _fixpoint(
     grown: list[list] = list(here.filling)
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
-    base, objects = mark, Known()
+    base, objects, written_out = mark, Known(), len(here.written_out)
     for _ in range(_PASSES):
         around, work = here.growing, Pass(here, plan, labels_of(here, heap), foreseen)
         staged = None
@@ -188,6 +188,7 @@ def _fixpoint(
             here.growing = around
             if staged is None or work.changed:
                 work.forget()
+                del here.written_out[written_out:]
         foreseen.used = False  # it has come true, or is not what the next pass begins with
         if staged is None or not staged.work.changed:
             return staged
@@ -227,7 +228,7 @@ def _pass(
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
     after_entry, mixed, questions = here.journal.mark(), here.mixed, len(here.journal.shared.asked)
-    compared, called = len(here.compared), _functions_called(here)
+    compared, written_out = len(here.compared), len(here.written_out)
     condition = None
     endless = False
     if loop.header is not None:
@@ -295,7 +296,7 @@ def _pass(
         for k, triple in enumerate(triples):
             _leave_place(work, k, originals[k], *triple)
         work.numbers.settle()
-        work.changed |= _functions_called(here) > called  # whose first calls were written out
+        work.changed |= any(calls.program is not None for calls in here.written_out[written_out:])  # others call it
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}
@@ -313,10 +314,6 @@ def _pass(
         raise TrialOver("the test does not depend on a staged value", loop.span)
     ends = (dirty, gathered, kept, here.compared[compared:], values)
     return StagedBody(work, body, test, inside, outside, triples, left, index, rows, condition, *ends)
-
-
-def _functions_called(here: Session) -> int:
-    return sum(record.program is not None for record in here.repeated.values())
 
 
 def _few(here: Session, loop: Loop, most: int = FEW) -> bool:

@@ -78,10 +78,9 @@ class Session:
     def __init__(self, name: str, decisions: Decisions):
         self.decisions, self.facts = decisions, Facts()
         self.journal = Journal(self.span, self.before_write, lambda wanted: reachable(self, wanted))
-        self.alive: weakref.WeakSet[Region] = weakref.WeakSet()
         self.holders: list[Callable[[], Iterable[Any]]] = []  # see holding()
         self.regions = [Region(name, 0)]
-        self.alive.add(self.region)
+        self.alive: weakref.WeakSet[Region] = weakref.WeakSet(self.regions)
         self.region.builder.is_decided = self.is_decided
         self.captures: dict[Any, tuple[Any, Var]] = {}
         self.boxes: dict[Any, Any] = {}
@@ -91,6 +90,7 @@ class Session:
         self.path: list[tuple] = []
         self.again: Counter = Counter()  # how often a function called itself deep under tests
         self.repeated: dict[tuple, Repeated] = {}  # calls of functions, by the kinds of their arguments
+        self.written_out: list[Repeated] = []  # of each call that was written out
         self.newest: dict[tuple, Any] = {}
         self.attempts: list[Attempt] = []
         self.planned: Attempt | None = None
