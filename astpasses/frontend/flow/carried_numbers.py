@@ -1,7 +1,7 @@
 """The numbers that a rolled loop carries: of which type, and whether they are Python's or NumPy's.
 
 In: what a number is before the loop, and at the end of an iteration. Out: what it is in the body, and whether the plan
-had to be widened. A float that is Python's before the loop may be NumPy's in it (`t = 0.0`, `t = t + x[i]`): whose it
+had to be widened. A number that is Python's before the loop may be NumPy's in it (`t = 0.0`, `t = t + x[i]`): whose it
 is stays in doubt (see `values/doubts.py`), and a pass whose body does not depend on it need not be done again.
 """
 
