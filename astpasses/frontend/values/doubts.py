@@ -8,8 +8,8 @@ from __future__ import annotations
 
 
 class Doubt:
-    """Whether a loop's variable, a float or an int of Python's before the loop, is one of NumPy's in it: `strong`, once a pass
-    has come to its end. `asked`: whether something depends on that. `within`: the same of the variables of loops
+    """Whether a loop's variable, a float or an int of Python's before the loop, is one of NumPy's in it: `strong`, once
+    a pass has come to its end. `asked`: whether something depends on that. `within`: the same of the variables of loops
     around, from which this one is taken."""
 
     def __init__(self, within: frozenset[Doubt] = frozenset()) -> None:
