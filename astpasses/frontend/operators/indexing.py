@@ -237,8 +237,6 @@ def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
             if k in left:
                 final.append(dims[k])
         out = view(out, Reshape(tuple(final)))
-    if out is array:  # a view of all of it is another object
-        return StagedArray(array.box, array.chain, array.type, array.writeable)
     return out
 
 
@@ -250,6 +248,8 @@ def get_item(array: StagedArray, index: Any) -> Any:
     if parsed.advanced:
         return _get_advanced(array, parsed)
     out = basic(array, parsed)
+    if out is array:  # a view of all of it is another object
+        out = StagedArray(array.box, array.chain, array.type, array.writeable)
     return out if out.ndim or _has_ellipsis(index) else session().wrap(out.read())
 
 
