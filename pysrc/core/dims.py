@@ -331,21 +331,25 @@ def symbols_of(dims: Iterable[DimLike]) -> frozenset[str]:
     return frozenset().union(*map(symbols, dims))
 
 
-def linear(dim: DimLike, name: str) -> tuple[int, DimLike] | None:
-    """(coefficient, rest) of a dim that is a multiple of a symbol and a rest without it; None for any other.
+def linear_in(dim: Dim, atom: Atom) -> tuple[DimLike, DimLike] | None:
+    """(slope, rest) with dim = slope * atom + rest and the atom in neither but for what is inside other atoms; None
+    if it is not so.
 
     >>> n, m = Sym("n"), Sym("m")
-    >>> linear(2 * n + m, "n"), linear(n * m, "n"), linear(n + n // 2, "n")
-    ((2, m), None, None)
+    >>> linear_in(2 * n * m + n // 2, Atom("sym", "n")), linear_in(n * n, Atom("sym", "n"))
+    ((2*m, n//2), None)
     """
-    coefficient, rest = 0, dict[Monomial, int]()
-    for monomial, factor in terms_of(dim):
-        if len(monomial) == 1 and monomial[0][0].name == name and monomial[0][1] == 1:
-            coefficient = factor
+    slope: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in dim.terms:
+        powers = [power for a, power in monomial if a == atom]
+        if not powers:
+            rest[monomial] = coefficient
+        elif powers == [1]:
+            slope[tuple(pair for pair in monomial if pair[0] != atom)] = coefficient
         else:
-            rest[monomial] = factor
-    others = of_terms(rest)
-    return (coefficient, others) if coefficient and name not in symbols(others) else None
+            return None
+    return of_terms(slope), of_terms(rest)
 
 
 def solutions(names: Iterable[str], dims: Sequence[DimLike]) -> list[tuple[str, int, int, DimLike]]:
@@ -360,9 +364,12 @@ def solutions(names: Iterable[str], dims: Sequence[DimLike]) -> list[tuple[str, 
     while True:
         for k, dim in enumerate(dims):
             unknown = symbols(dim) & left
-            parts = linear(dim, min(unknown)) if len(unknown) == 1 else None
-            if parts is not None:
-                found.append((min(unknown), k, *parts))
+            if not isinstance(dim, Dim) or len(unknown) != 1:
+                continue
+            (name,) = unknown
+            slope, rest = linear_in(dim, Atom("sym", name)) or (0, 0)
+            if slope and isinstance(slope, int) and name not in symbols(rest):
+                found.append((name, k, slope, rest))
                 left -= unknown
                 break
         else:

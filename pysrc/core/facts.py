@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .dims import Atom, Dim, DimLike, Monomial, Sym, dim_max, dim_min, floordiv, mod, of_terms, symbols, terms_of
+from .dims import Atom, Dim, DimLike, Sym, dim_max, dim_min, floordiv, linear_in, mod, symbols, terms_of
 
 Range = tuple[DimLike | None, DimLike | None]
 _DEPTH = 7
@@ -88,7 +88,7 @@ class Facts:
             return False
         atoms = {atom for monomial, _ in dim.terms for atom, _ in monomial}
         for atom in sorted(atoms, key=self._rank, reverse=True) if len(atoms) > 1 else atoms:
-            split = _linear_in(dim, atom)
+            split = linear_in(dim, atom)
             if split is None:
                 continue
             slope, rest = split
@@ -287,18 +287,3 @@ def divide(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
         else:
             rest = rest + (Dim(((monomial, 1),)) * coefficient if monomial else coefficient)
     return quotient, rest
-
-
-def _linear_in(dim: Dim, atom: Atom) -> tuple[DimLike, DimLike] | None:
-    """slope, rest with dim = slope * atom + rest and no atom in either; None if it is not so."""
-    slope: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
-    for monomial, coefficient in dim.terms:
-        powers = [power for a, power in monomial if a == atom]
-        if not powers:
-            rest[monomial] = coefficient
-        elif powers == [1]:
-            slope[tuple(pair for pair in monomial if pair[0] != atom)] = coefficient
-        else:
-            return None
-    return of_terms(slope), of_terms(rest)

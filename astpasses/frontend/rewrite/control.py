@@ -1,8 +1,8 @@
 """Normal form -> control stage: `if`, `while` and `for` become calls of a stager that carry their state
 explicitly.
 
-In: a gast function in normal form. Out: `Control(node, stager, hints)`. With the stager of `plain.py` the
-text runs on NumPy; with that of `stage.py` it runs on staged values. Places stay the user's. Here are the rules for
+In: a gast function in normal form. Out: its `Control`. With the stager of `plain.py` the text runs on NumPy; with
+that of `staging/operations.py` it runs on staged values. Places stay the user's. Here are the rules for
 statements without regions; `regions.py` has the others, and converts.
 
     while E > tol:          def test(): return E > tol
