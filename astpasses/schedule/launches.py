@@ -48,6 +48,7 @@ from .nest import (
 )
 from .place import near
 from .rewrite import map_expression, with_storages
+from .storage import derived
 
 
 @dataclass(eq=False)
@@ -62,7 +63,7 @@ class Region(Stmt):
     frame: tuple[Buf, ...] = ()
     shared: tuple[Buf, ...] = ()
 
-    @property
+    @derived
     def blocks(self) -> tuple[tuple[Stmt, ...], ...]:
         return (self.body,)
 

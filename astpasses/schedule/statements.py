@@ -20,7 +20,7 @@ from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.late import dataclass
 from metaphrase.source import Span
 
-from .storage import Access, Buf, Load, Map, fact
+from .storage import Access, Buf, Load, Map, derived
 
 Self = TypeVar("Self", bound="Stmt")
 Blocks = tuple[tuple["Stmt", ...], ...]
@@ -48,11 +48,10 @@ class Stmt:
     guarded = False
     binds: str | None = None  # the symbol that it gives a value to
     inner: tuple[str, ...] = ()  # what the blocks inside it are called
-
-    @property
-    def blocks(self) -> Blocks:
-        """The blocks inside it."""
-        return ()
+    blocks: Blocks = ()
+    expressions: tuple[E, ...] = ()  # those of the statement itself that are read, not those of the blocks inside it
+    accesses: tuple[Access, ...] = ()  # the places that it names outside of expressions
+    extents: tuple[DimLike, ...] = ()  # the dims that it names outside of expressions and places
 
     def with_blocks(self: Self, blocks: Blocks) -> Self:
         """The same statement with other blocks inside."""
@@ -68,21 +67,6 @@ class Stmt:
         made: Any = object.__new__(type(self))
         made.__dict__.update({name: self.__dict__[name] for name in made.__dataclass_fields__} | parts)
         return made
-
-    @property
-    def expressions(self) -> tuple[E, ...]:
-        """The expressions of the statement itself that are read, not those of the blocks inside it."""
-        return ()
-
-    @property
-    def accesses(self) -> tuple[Access, ...]:
-        """The places that it names outside of expressions."""
-        return ()
-
-    @property
-    def extents(self) -> tuple[DimLike, ...]:
-        """The dims that it names outside of expressions and places."""
-        return ()
 
     def changed(self: Self, change: Change) -> Self:
         """The statement itself rewritten, its blocks as they are. A loop is a new one: it may be a copy of another."""
@@ -108,13 +92,11 @@ class Store(Stmt):
     span: Span | None = None
     atomic: bool = False
 
-    @property
-    @fact
+    @derived
     def expressions(self) -> tuple[E, ...]:
         return (self.value, *(x for x in self.index if isinstance(x, E)))
 
-    @property
-    @fact
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, self.index, True),)
 
@@ -142,11 +124,11 @@ class Bind(Stmt):
     value: E
     span: Span | None = None
 
-    @property
-    def binds(self) -> str:  # type: ignore[override]
+    @derived
+    def binds(self) -> str:
         return self.name
 
-    @property
+    @derived
     def expressions(self) -> tuple[E, ...]:
         return (self.value,)
 
@@ -174,7 +156,7 @@ class Nest(Stmt):
     span: Span | None = None
     inner = ("first", "body")
 
-    @property
+    @derived
     def blocks(self) -> Blocks:
         return (self.first, self.body)
 
@@ -215,19 +197,19 @@ class For(Stmt):
     width: int = 1
     guarded, inner = True, ("body",)
 
-    @property
-    def binds(self) -> str:  # type: ignore[override]
+    @derived
+    def binds(self) -> str:
         return self.index
 
     @property
     def is_scan(self) -> bool:
         return self.on == "block" and self.kind == "seq" and bool(self.partials)
 
-    @property
+    @derived
     def blocks(self) -> Blocks:
         return (self.body,)
 
-    @property
+    @derived
     def extents(self) -> tuple[DimLike, ...]:
         return (self.extent,) if self.parts is None else (self.extent, self.parts.whole, self.parts.length)
 
@@ -252,19 +234,19 @@ class While(Stmt):
     span: Span | None = None
     guarded, inner = True, ("before", "body")
 
-    @property
-    def binds(self) -> str:  # type: ignore[override]
+    @derived
+    def binds(self) -> str:
         return self.counter
 
-    @property
+    @derived
     def blocks(self) -> Blocks:
         return (self.before, self.body)
 
-    @property
+    @derived
     def expressions(self) -> tuple[E, ...]:
         return (self.condition,)
 
-    @property
+    @derived
     def extents(self) -> tuple[DimLike, ...]:
         return () if self.limit is None else (self.limit,)
 
@@ -283,11 +265,11 @@ class If(Stmt):
     span: Span | None = None
     inner = ("then", "orelse")
 
-    @property
+    @derived
     def blocks(self) -> Blocks:
         return (self.then, self.orelse)
 
-    @property
+    @derived
     def expressions(self) -> tuple[E, ...]:
         return (self.condition,)
 
@@ -322,12 +304,11 @@ class LibraryCall(Stmt):
     site: int = -1
     guarded = True
 
-    @property
-    @fact
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         return (*(view.access(False) for view in self.reads), *(view.access(True) for view in self.writes))
 
-    @property
+    @derived
     def extents(self) -> tuple[DimLike, ...]:
         dims = (value for _, value in self.attributes if isinstance(value, Dim))
         return (*(d for v in (*self.reads, *self.writes) for d in (*v.extents, *v.strides)), *dims)
@@ -348,11 +329,11 @@ class Combine(Stmt):
     span: Span | None = None
     guarded = True
 
-    @property
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.partials, (0,), False, True), Access(self.buf, (), True))
 
-    @property
+    @derived
     def extents(self) -> tuple[DimLike, ...]:
         return self.partials.dims
 
@@ -370,7 +351,7 @@ class Check(Stmt):
     span: Span | None = None
     ordered = True
 
-    @property
+    @derived
     def expressions(self) -> tuple[E, ...]:
         return (self.ok, *self.values)
 
@@ -389,7 +370,7 @@ class Effect(Stmt):
     span: Span | None = None
     ordered = True
 
-    @property
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         both = ((self.reads, False), (self.writes, True))
         return tuple(Access(buf, (), write, True) for bufs, write in both for buf in bufs)
@@ -403,7 +384,7 @@ class Swap(Stmt):
     b: Buf
     span: Span | None = None
 
-    @property
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         return tuple(Access(buf, (), True, True) for buf in (self.a, self.b))
 
@@ -416,11 +397,11 @@ class Grow(Stmt):
     length: DimLike
     span: Span | None = None
 
-    @property
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         return tuple(Access(buf, (), True, True) for buf in self.bufs)
 
-    @property
+    @derived
     def extents(self) -> tuple[DimLike, ...]:
         return (self.length,)
 
@@ -442,7 +423,7 @@ class SetDims(Stmt):
     buf: Buf
     span: Span | None = None
 
-    @property
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, (), True, True),)
 
@@ -463,12 +444,12 @@ class CallFn(Stmt):
     def ordered(self) -> bool:  # type: ignore[override]
         return self.fails
 
-    @property
+    @derived
     def accesses(self) -> tuple[Access, ...]:
         result = () if self.result is None else (Access(self.result, (), True),)
         return (*(Access(buf, (), buf in self.writes, True) for buf in self.bufs), *result)
 
-    @property
+    @derived
     def extents(self) -> tuple[DimLike, ...]:
         return self.sizes
 

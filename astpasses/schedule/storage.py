@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +39,22 @@ def fact(rule: Callable[[N], T]) -> Callable[[N], T]:
             return found
 
     return of
+
+
+class _Derived:
+    """An attribute that is worked out when it is first asked for, and stands in the object from then on."""
+
+    def __init__(self, rule: Callable[[Any], Any]):
+        self.rule, self.name = rule, rule.__name__
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        owner.__dict__[self.name] = value = self.rule(owner)
+        return value
+
+
+def derived(rule: Callable[[Any], T]) -> T:
+    """The attribute that a method works out, once for each object."""
+    return cast(T, _Derived(rule))
 
 
 class Buf:
@@ -165,6 +181,7 @@ __all__ = [
     "Index",
     "Load",
     "Map",
+    "derived",
     "expression_symbols",
     "fact",
     "index_symbols",
