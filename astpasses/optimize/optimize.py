@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from metaphrase.core.calls import worth_calling, written_out
 from metaphrase.core.check import check
+from metaphrase.core.copies import with_copies_called
 from metaphrase.core.custom import has_rules, without_rules
 from metaphrase.core.ir import Function
 from metaphrase.late import dataclass
@@ -119,6 +120,7 @@ def optimize(function: Function, *, before_transform: bool, in_haste: bool = Fal
     a call when all derivatives are taken."""
     if not before_transform and has_rules(function):
         function = without_rules(dead.dead(function))
+    function = with_copies_called(function)
     function = _clean(written_out(function, worth_calling(function)), before_transform, 1 if in_haste else ROUNDS)
     if before_transform:
         return function

@@ -76,18 +76,19 @@ def written_out(function: Function, stays: Callable[[Function], bool] = may_stay
 
     def again(function: Function) -> Function:
         if function not in made:
-            made[function] = _written_out(function, again, stays) if _calls(function) else function
+            made[function] = _written_out(function, again, stays) if has_calls(function) else function
         return made[function]
 
     return again(function)
 
 
-def _calls(function: Function) -> bool:
+def has_calls(function: Function) -> bool:
+    """Whether a function calls another one, at any depth."""
     return derived(function, "calls", lambda: any(_is_call(let) for let in function.lets))
 
 
 def _is_call(let: Let) -> bool:
-    return let.primitive.name == "call" or any(map(_calls, let.regions()))
+    return let.primitive.name == "call" or any(map(has_calls, let.regions()))
 
 
 def _written_out(
@@ -123,7 +124,7 @@ def worth_calling(program: Function) -> Callable[[Function], bool]:
     seen: set[tuple[Function, bool]] = set()
 
     def count(function: Function, in_loop: bool) -> None:
-        if (function, in_loop) in seen or not _calls(function):
+        if (function, in_loop) in seen or not has_calls(function):
             return
         seen.add((function, in_loop))
         first = (function, not in_loop) not in seen
@@ -163,4 +164,4 @@ def _takes_long(function: Function) -> bool:
     return derived(function, "takes long", look)
 
 
-__all__ = ["derived", "may_stay", "operations", "worth_calling", "written_out"]
+__all__ = ["derived", "has_calls", "may_stay", "operations", "worth_calling", "written_out"]

@@ -119,7 +119,6 @@ def call_again(here: Session, function: types.FunctionType, run: Callable[[], An
     atoms = [v.box.first if isinstance(v, StagedArray) else v._atom for v in leaves if isinstance(v, Staged)]
     if plain and len(set(atoms)) == len(atoms) and {v for let in lets[first:] for v in let.outs}.issuperset(atoms):
         known.operations += sum(1 + sum(map(operations, let.regions())) for let in lets[first:])
-        here.written_out.append(known)
     else:  # it stores, or gives what is known elsewhere, or what is more than arrays
         known.operations = None
     return result

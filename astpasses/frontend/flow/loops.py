@@ -154,7 +154,7 @@ def _fixpoint(
     grown: list[list] = list(here.filling)
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
-    base, objects, written_out = mark, Known(), len(here.written_out)
+    base, objects = mark, Known()
     for _ in range(_PASSES):
         around, work = here.growing, Pass(here, plan, labels_of(here, heap), foreseen)
         staged = None
@@ -188,7 +188,6 @@ def _fixpoint(
             here.growing = around
             if staged is None or work.changed:
                 work.forget()
-                del here.written_out[written_out:]
         foreseen.used = False  # it has come true, or is not what the next pass begins with
         if staged is None or not staged.work.changed:
             return staged
@@ -228,7 +227,7 @@ def _pass(
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
     after_entry, mixed, questions = here.journal.mark(), here.mixed, len(here.journal.shared.asked)
-    compared, written_out = len(here.compared), len(here.written_out)
+    compared = len(here.compared)
     condition = None
     endless = False
     if loop.header is not None:
@@ -296,7 +295,6 @@ def _pass(
         for k, triple in enumerate(triples):
             _leave_place(work, k, originals[k], *triple)
         work.numbers.settle()
-        work.changed |= any(calls.program is not None for calls in here.written_out[written_out:])  # others call it
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}

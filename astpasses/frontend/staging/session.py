@@ -90,7 +90,6 @@ class Session:
         self.path: list[tuple] = []
         self.again: Counter = Counter()  # how often a function called itself deep under tests
         self.repeated: dict[tuple, Repeated] = {}  # calls of functions, by the kinds of their arguments
-        self.written_out: list[Repeated] = []  # of each call that was written out
         self.newest: dict[tuple, Any] = {}
         self.attempts: list[Attempt] = []
         self.planned: Attempt | None = None
