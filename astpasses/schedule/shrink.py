@@ -37,6 +37,8 @@ def shrink(body: tuple[Stmt, ...], kept: frozenset[Buf] = frozenset()) -> tuple[
     for buf, places in indices.items():
         if buf.space != "temp" or not buf.dims or buf in fixed or buf.carried:
             continue
+        if any(facts.less_equal(d, 0) for d in buf.dims):
+            continue  # nobody stores into it
         keep = tuple(d for d in range(len(buf.dims)) if not _droppable([p[d] for p in places], set(loops)))
         if len(keep) < len(buf.dims) and (keep or buf not in arrays):
             smaller[buf] = Buf(buf.name, buf.dtype, tuple(buf.dims[d] for d in keep)), keep

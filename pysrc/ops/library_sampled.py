@@ -49,7 +49,6 @@ from .promotion import (
     ufunc,
     weak_type,
 )
-from .reduce import reduce_max
 from .regions import loop
 from .shape import broadcast
 
@@ -325,7 +324,7 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     size = i.type.dims[0]
     longest = least
     if size != 0:
-        top = reduce_max(i, axes=(0,))
+        top = amax(i, initial=None if known_facts().less(0, size) else -1)
         check(lt(top, literal(2**63 - 1)), exception="ValueError", message="Maximum allowed size exceeded")
         longest = max_(add(top, literal(1, i64)), least)
     length = as_dim(longest, size=fresh_symbol("count")).type.value

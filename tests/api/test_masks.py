@@ -102,3 +102,39 @@ def test_a_mask_reads_as_one():
     assert "y[places] = product" in source and "x[mask]" in source
     gradient = mp.source(mp.grad(lambda x: np.sum(x[x > 0] ** 3)), "f64[n]")
     assert "np.add.at" not in gradient and "argsort" not in gradient
+
+
+# ---- a size that only the run knows, and that is 0 ----------------------------------------------------------
+
+
+def at_places(counts, w):
+    h = np.zeros(3)
+    np.add.at(h, np.repeat(np.arange(len(counts)), counts), w * 2)
+    return h
+
+
+def counted_above(counts, w):
+    return np.bincount(counts[counts > 0], weights=w * 2)
+
+
+@pytest.mark.parametrize("function", [at_places, counted_above])
+@pytest.mark.parametrize("native", [True, False])
+def test_a_size_that_turns_out_to_be_that_of_an_array_without_elements(function, native):
+    args = np.array([0, 0]), np.zeros(0)
+    with mp.config(native=native):
+        np.testing.assert_array_equal(mp.jit(function)(*args), function(*args))
+
+
+def counted(w, rows):
+    return np.sum(np.bincount(rows[rows >= 0], weights=w[rows >= 0], minlength=4))
+
+
+@pytest.mark.parametrize("rows", [[-1, -1, -1], [-1, 2, 5]])
+@pytest.mark.parametrize("native", [True, False])
+def test_counts_of_no_elements_have_derivatives(rows, native):
+    w, rows = np.array([2.0, 3.0, 5.0]), np.array(rows)
+    with mp.config(native=native):
+        for transformed in (mp.grad(counted), mp.jit(mp.grad(counted))):
+            np.testing.assert_array_equal(transformed(w, rows), (rows >= 0) * 1.0)
+        assert mp.jit(counted)(w, rows) == counted(w, rows)
+        assert mp.jvp(counted, (w, rows), (np.ones(3), np.zeros(3, dtype=int)))[1] == (rows >= 0).sum()
