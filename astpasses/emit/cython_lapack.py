@@ -13,11 +13,12 @@ refuses fails at `site + 1`. What a routine needs for its work it takes from the
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.nest import LibraryCall, View
+from metaphrase.astpasses.schedule.nest import LibraryCall
 from metaphrase.late import dataclass
 
 from .spell import c_name
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
 # In the texts: T_e is the element, PART and T_r its real type, t the letter of the library.
-PLAIN, TURNED = "c'N'", "c'T'"  # whether BLAS reads a matrix transposed
-_ELEMENT = "typedef ELEMENT T_e;\n"
 # For all element types.
 SIZES = """\
 #include "abi_blas.h"
@@ -36,6 +35,8 @@ SIZES = """\
 #define LA_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define LA_REFUSED() mp_fail(c, site + 1, 0, -(i64)info, 0, 0, 0)
 #define LA_NEW(type, count) ((type*)mp_scratch(c, mp_times(count, sizeof(type))))
+/* OpenBLAS wakes its threads for little, and waits for them: where others want the cores, for a time slice or more. */
+#define LA_ALONE(work) (c->blas_alone && (work) > 1 << 15)
 """
 COMMON = """\
 typedef ELEMENT T_e;
@@ -78,93 +79,16 @@ static inline __attribute__((unused)) void T_missing(T_e* a, i64 count) {
 
 @dataclass(frozen=True)
 class Routine:
-    """One C function. `counted`: sizes that an int must hold, in the message of which `told` are given."""
+    """One C function. `counted`: sizes that an int must hold, in the message of which `told` are given. `work`: factors
+    whose product is about the multiplications that it takes, where one thread is to do the smaller ones."""
 
     parameters: str
     counted: str
     told: str
     body: str
+    work: tuple[str, ...] = ()
 
 
-# C = A B in row-major order is C' = B' A' in BLAS's column-major order. BLAS wants a distance of 1 for a row of no
-# columns. A large product is cut into as many parts as there are threads, of its rows or of its columns, each of which
-# is done by one thread (runtime/blas_threads.h says why).
-PRODUCT_PARTS = """\
-static __attribute__((noinline)) int T_part_of_product(mp_ctx* c, void** buffers, const i64* sizes, i64 part) {
-    static const PART one[] = {1, 0}, zero[] = {0, 0};
-    i64 n = sizes[0], m = sizes[1], k = sizes[2], ldb = sizes[3], lda = sizes[4], ldc = sizes[5];
-    i64 first = part*sizes[8], b_from = 0, a_from = 0, out_from = 0;
-    char tb = (char)sizes[6], ta = (char)sizes[7];
-    if (sizes[9]) {
-        b_from = first*(tb == 'N' ? 1 : ldb), out_from = first;
-        n = LA_MIN(sizes[8], n - first);
-    } else {
-        a_from = first*(ta == 'N' ? lda : 1), out_from = first*ldc;
-        m = LA_MIN(sizes[8], m - first);
-    }
-    mp_tgemm(c, tb, ta, (int)n, (int)m, (int)k, BY_VALUE one, (const PART*)((const T_e*)buffers[0] + b_from),
-             (int)(ldb + !ldb), (const PART*)((const T_e*)buffers[1] + a_from), (int)(lda + !lda), BY_VALUE zero,
-             (PART*)((T_e*)buffers[2] + out_from), (int)(ldc + !ldc));
-    return 0;
-}
-"""
-PRODUCT = Routine(
-    "char tb, char ta, i64 n, i64 m, i64 k, const void* b, i64 ldb, const void* a, i64 lda, void* out, i64 ldc",
-    "n | m | k | ldb | lda | ldc",
-    "m, k, n",
-    """\
-    void* buffers[] = {(void*)b, (void*)a, out};
-    i64 work = mp_times(mp_times(n, m), k), by_columns = n > m, longest = by_columns ? n : m;
-    i64 parts = LA_MIN(LA_MIN(c->threads, longest >> 6), work >> 21), length = parts < 2 ? longest : longest/parts + 1;
-    i64 sizes[] = {n, m, k, ldb, lda, ldc, tb, ta, (length + 15) & ~15, by_columns};
-    if (!c->blas_alone || work <= 1 << 18) { /* OpenBLAS has no threads for less */
-        sizes[8] = longest;
-        return T_part_of_product(c, buffers, sizes, 0);
-    }
-    c->blas_alone(1);
-    int status = mp_share_large(c, T_part_of_product, buffers, sizes, (longest + sizes[8] - 1)/sizes[8]);
-    c->blas_alone(0);
-    if (status) return status;
-""",
-)
-# A A', half of which is the other half: rows up to the diagonal, the longest first, and the columns that they are, too.
-SQUARE_PARTS = """\
-static __attribute__((noinline)) int T_part_of_square(mp_ctx* c, void** buffers, const i64* sizes, i64 part) {
-    static const PART one[] = {1, 0}, zero[] = {0, 0};
-    i64 m = sizes[0], ldc = sizes[3], first = ((m - 1)/sizes[5] - part)*sizes[5], rows = LA_MIN(sizes[5], m - first);
-    char ta = (char)sizes[4], tb = ta == 'N' ? 'T' : 'N', upper = 'U';
-    int k = (int)sizes[1], n = (int)rows, lda = (int)(sizes[2] + !sizes[2]), ld = (int)(ldc + !ldc);
-    const T_e *a = (const T_e*)buffers[0], *own = a + first*(ta == 'N' ? sizes[2] : 1);
-    T_e *out = (T_e*)buffers[1], *here = out + first*ldc;
-    if (first) mp_tgemm(c, tb, ta, (int)first, n, k, BY_VALUE one, (const PART*)a, lda, (const PART*)own, lda,
-                        BY_VALUE zero, (PART*)here, ld);
-    DIAGONAL
-    for (i64 j = 0; j < first; j++) for (i64 i = 0; i < rows; i++) out[j*ldc + first + i] = here[i*ldc + j];
-    for (i64 i = 0; i < rows; i++) for (i64 j = 0; j < i; j++) here[j*ldc + first + i] = here[i*ldc + first + j];
-    return 0;
-}
-"""
-_DIAGONAL = """\
-((void (*)(char*, char*, int*, int*, const PART*, const T_e*, int*, const PART*, T_e*, int*))c->blas[MP_tsyrk])(
-        &upper, &tb, &n, &k, one, own, &lda, zero, here + first, &ld);"""
-_COMPLEX_DIAGONAL = """\
-(void)upper;
-    mp_tgemm(c, tb, ta, n, n, k, BY_VALUE one, (const PART*)own, lda, (const PART*)own, lda, BY_VALUE zero,
-             (PART*)(here + first), ld);"""
-SQUARE = Routine(
-    "char ta, i64 m, i64 k, const void* a, i64 lda, void* out, i64 ldc",
-    "m | k | lda | ldc",
-    "m, k, m",
-    """\
-    void* buffers[] = {(void*)a, out};
-    i64 sizes[] = {m, k, lda, ldc, ta, LA_MAX(64, m >> 3)}, work = mp_times(mp_times(m, m), k);
-    int alone = c->blas_alone && work > 1 << 18; /* OpenBLAS has no threads for less */
-    if (alone) c->blas_alone(1);
-    int status = mp_share_large(c, T_part_of_square, buffers, sizes, (m + sizes[5] - 1)/sizes[5]);
-    if (alone) c->blas_alone(0);
-    if (status) return status;
-""",
-)
 ROUTINES: dict[str, Routine] = {
     "solve": Routine(
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, void* flag, int transposed",
@@ -193,6 +117,7 @@ ROUTINES: dict[str, Routine] = {
     }
     c->release(c, mark);
 """,
+        ("n_", "n_", "n_ + k_"),
     ),
     "triangular_solve": Routine(
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, int lower, int transposed",
@@ -206,6 +131,7 @@ ROUTINES: dict[str, Routine] = {
     if (n && k) ((void (*)(char*, char*, char*, char*, int*, int*, T_e*, const T_e*, int*, T_e*, int*))
         c->blas[MP_ttrsm])(&side, &uplo, &how, &unit, &k, &n, &one, (const T_e*)a_, &n, (T_e*)x_, &k);
 """,
+        ("64", "n_", "n_", "k_"),
     ),
     "slogdet": Routine(
         "i64 n_, const void* a_, void* sign_, void* log_",
@@ -232,6 +158,7 @@ ROUTINES: dict[str, Routine] = {
     *(T_e*)sign_ = sign; *(T_r*)log_ = total;
     c->release(c, mark);
 """,
+        ("n_", "n_", "n_"),
     ),
     "cholesky": Routine(
         "i64 n_, const void* a_, void* out_, void* flag",
@@ -248,6 +175,7 @@ ROUTINES: dict[str, Routine] = {
     *(unsigned char*)flag = info > 0;
     if (info > 0) T_missing(l, n_*n_);
 """,
+        ("n_", "n_", "n_"),
     ),
     "qr": Routine(
         "i64 m_, i64 n_, i64 q_, const void* a_, void* q_out, void* r_out",
@@ -273,6 +201,7 @@ ROUTINES: dict[str, Routine] = {
     T_back(w, (T_e*)q_out, m_, q_, m_);
     c->release(c, mark);
 """,
+        ("m_", "n_", "LA_MIN(m_, n_) + q_"),
     ),
     "eigh": Routine(
         "i64 n_, const void* a_, void* values, void* vectors, void* flag",
@@ -298,6 +227,7 @@ ROUTINES: dict[str, Routine] = {
     }
     c->release(c, mark);
 """,
+        ("4", "n_", "n_", "n_"),
     ),
     "svd": Routine(
         "i64 m_, i64 n_, const void* a_, void* u_, void* s_, void* v_, void* flag, int full",
@@ -338,6 +268,7 @@ ROUTINES: dict[str, Routine] = {
     }
     c->release(c, mark);
 """,
+        ("8", "m_", "n_", "LA_MIN(m_, n_)"),
     ),
     "eig": Routine(
         "i64 n_, const void* a_, void* values_, void* vectors_, void* flag",
@@ -360,6 +291,7 @@ ROUTINES: dict[str, Routine] = {
     }
     c->release(c, mark);
 """,
+        ("16", "n_", "n_", "n_"),
     ),
 }
 
@@ -398,23 +330,34 @@ _COMPLEX = {
 }
 
 
-def _define(writer: FunctionWriter, operation: str, dtype: np.dtype, routine: Routine) -> str:
+def define(writer: FunctionWriter, operation: str, dtype: np.dtype, routine: Routine) -> str:
     """Put the C function of an operation into the writer's routines; its name."""
     name = f"{writer.type(dtype)}_{operation}"
     head = f"int {name}(mp_ctx* c, i64 site, {routine.parameters})"
-    text = f"""\
-static __attribute__((noinline)) {head} {{
-    if (({routine.counted}) >> 31) return mp_fail(c, site, 0, {routine.told}, 0);
-{_body(routine.body, dtype)}    return 0;
-}}
+    body, inner = f"{text_of(routine.body, dtype)}    return 0;\n", ""
+    if routine.work:
+        given = ", ".join(parameter.rsplit(" ", 1)[1] for parameter in routine.parameters.split(", "))
+        inner = f"static __attribute__((noinline)) {head.replace(name, f'{name}_by_all')} {{\n{body}}}\n"
+        body = f"""\
+    i64 work = {reduce("mp_times({}, {})".format, routine.work)};
+    int alone = LA_ALONE(work) && work < 1 << 26;
+    if (alone) c->blas_alone(1);
+    int status = {name}_by_all(c, site, {given});
+    if (alone) c->blas_alone(0);
+    return status;
 """
     writer.use("blas")
     writer.routines["la_sizes"] = (SIZES, "")
+    text = f"""\
+{inner}static __attribute__((noinline)) {head} {{
+    if (({routine.counted}) >> 31) return mp_fail(c, site, 0, {routine.told}, 0);
+{body}}}
+"""
     writer.routines[name] = (text, head)
     return name
 
 
-def _body(body: str, dtype: np.dtype) -> str:
+def text_of(body: str, dtype: np.dtype) -> str:
     """The text of a body for one element type."""
     name, is_complex = c_name(dtype), dtype.kind == "c"
     real, suffix = ("float", "f") if name in ("f32", "c64") else ("double", "")
@@ -424,7 +367,6 @@ def _body(body: str, dtype: np.dtype) -> str:
     letter = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}[name]
     size = f"__builtin_cabs{suffix}" if is_complex else f"__builtin_fabs{suffix}"
     for word, text in {
-        "DIAGONAL": _COMPLEX_DIAGONAL if is_complex else _DIAGONAL,
         "ABS(": size + "(",
         "LOG(": f"__builtin_log{suffix}(",
         "LEAST_WORK": "k_*k_ + 3*k_ + large" if is_complex else "4*k_*k_ + 7*k_ + large",
@@ -442,39 +384,11 @@ def _body(body: str, dtype: np.dtype) -> str:
     return body
 
 
-def product_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    """The product of two matrices: of each its rows or its columns are close."""
-    (a, b), (out,) = stmt.reads, stmt.writes
-    (m, k), n, dim = a.extents, b.extents[1], writer.printer.dim
-    dtype = out.buf.dtype
-    writer.routines["la_sizes"] = (SIZES, "")
-    if _is_square(a, b):
-        writer.routines[f"{c_name(dtype)}_la_square_parts"] = (_body(_ELEMENT + SQUARE_PARTS, dtype), "")
-        function, turned = _define(writer, "square", dtype, SQUARE), a.strides[1] != 1
-        sizes = [dim(m), dim(k), writer.address(a), dim(a.strides[turned]), writer.address(out), dim(out.strides[0])]
-        return f"{function}({', '.join(['c', str(stmt.site), TURNED if turned else PLAIN, *sizes])})"
-    letters, operands = [], []
-    for view in (b, a):
-        rows, columns = view.strides
-        letters.append(PLAIN if columns == 1 else TURNED)
-        operands += [writer.address(view), dim(rows if columns == 1 else columns)]
-    operands += [writer.address(out), dim(out.strides[0])]
-    writer.routines[f"{c_name(dtype)}_la_parts"] = (_body(_ELEMENT + PRODUCT_PARTS, dtype), "")
-    function = _define(writer, "product", dtype, PRODUCT)
-    return f"{function}({', '.join(['c', str(stmt.site), *letters, *map(dim, (n, m, k)), *operands])})"
-
-
-def _is_square(a: View, b: View) -> bool:
-    """Whether the second matrix is the first one transposed."""
-    turned = (b.index, b.extents[::-1], b.strides[::-1])
-    return a.buf is b.buf and (a.index, a.extents, a.strides) == turned and 1 in a.strides
-
-
 def lapack_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     """The call of a routine of LAPACK, on whole matrices."""
     dtype, dim, routine = stmt.reads[0].buf.dtype, writer.printer.dim, ROUTINES[stmt.operation]
-    writer.routines[f"{c_name(dtype)}_la_common"] = (_body(COMMON, dtype), "")
-    function = _define(writer, stmt.operation, dtype, routine)
+    writer.routines[f"{c_name(dtype)}_la_common"] = (text_of(COMMON, dtype), "")
+    function = define(writer, stmt.operation, dtype, routine)
     columns = [view.extents[-1] if view.extents else 1 for view in (*stmt.reads, *stmt.writes)]
     # The first matrix is m x n, or n x n; the second has k columns, as the first result of one operand has q.
     sizes = {"m_": stmt.reads[0].extents[0], "n_": columns[0], "k_": columns[1], "q_": columns[1]}
@@ -485,4 +399,4 @@ def lapack_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return f"{function}({', '.join(words)})"
 
 
-__all__ = ["ROUTINES", "lapack_call", "product_call"]
+__all__ = ["ROUTINES", "SIZES", "Routine", "define", "lapack_call", "text_of"]

@@ -15,8 +15,9 @@ from metaphrase.astpasses.schedule.nest import Combine, LibraryCall
 from metaphrase.core.scalars import MONOIDS
 
 from .cython_fourier import fourier_call
-from .cython_lapack import lapack_call, product_call
+from .cython_lapack import lapack_call
 from .cython_order import ORDER
+from .cython_products import product_call
 
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter

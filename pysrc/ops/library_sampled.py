@@ -21,7 +21,7 @@ from ..source import DTypeError, ShapeError, UnsupportedError
 from . import sorting
 from .arithmetic import add, div, max_, min_, mul, sub
 from .arrays import as_dim
-from .compare import and_, eq, ge, gt, lt, ne, or_, select
+from .compare import and_, eq, ge, gt, le, lt, ne, not_, or_, select
 from .effects import check
 from .elementary import isnan
 from .families import like
@@ -345,7 +345,8 @@ def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = Fal
     if "c" in (x.type.dtype.kind, lift(bins).type.dtype.kind):
         message, remedy = "np.histogram of complex numbers has no translation", "count their real parts"
         raise UnsupportedError(message, remedy=remedy, code="dtype")
-    if not lift(bins).type.dims:
+    equal = not lift(bins).type.dims
+    if equal:
         count = dim_of(bins)
         if isinstance(count, int) and count <= 0:
             raise ShapeError("`bins` must be positive, when an integer", code="shape")
@@ -375,12 +376,7 @@ def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = Fal
             check(all_(ordered), exception="ValueError", message="`bins` must increase monotonically, when an array")
     count = edges.type.dims[0] - 1
     values, marks = promote(as_inexact(x), edges)
-    place = sub(sorting.searchsorted(marks, values, right=True), literal_like(values, 1))
-    top = part(marks, 0, count, 1, squeezed=True)
-    at_end = eq(values, broadcast_to(top, values.type.dims))
-    last = broadcast_to(scalar_dim(count - 1, i64), place.type.dims)
-    place = select(at_end, last, place)
-    outside = or_(lt(place, like(place, 0)), gt(place, last))
+    place, outside = (_of_equal_bins if equal else _of_bins)(values, marks)
     amount = literal_like(values, 1)
     if weights is not None:
         given, shape = lift(weights), lift(a).type.dims
@@ -394,6 +390,31 @@ def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = Fal
         share = ufunc(np.true_divide, found, sum_(found))
         return div(share, to_dtype(diff(edges), share.type.dtype)), edges
     return found, edges
+
+
+def _of_bins(x: Atom, edges: Atom) -> tuple[Atom, Atom]:
+    """The bin of each number, and whether it lies in none."""
+    count = edges.type.dims[0] - 1
+    place = sub(sorting.searchsorted(edges, x, right=True), literal_like(x, 1))
+    top = part(edges, 0, count, 1, squeezed=True)
+    last = broadcast_to(scalar_dim(count - 1, i64), place.type.dims)
+    place = select(eq(x, broadcast_to(top, x.type.dims)), last, place)
+    return place, or_(lt(place, like(place, 0)), gt(place, last))
+
+
+def _of_equal_bins(x: Atom, edges: Atom) -> tuple[Atom, Atom]:
+    """The same by arithmetic, which is off by one at most; the edges tell. Of halves, which have differences."""
+    dims, count = x.type.dims, edges.type.dims[0] - 1
+    low, top = (broadcast_to(part(edges, 0, k, 1, squeezed=True), dims) for k in (0, count))
+    outside = not_(and_(ge(x, low), le(x, top)))
+    last = broadcast_to(scalar_dim(count - 1, i64), dims)
+    own, first, end = (mul(like(to_dtype(v, np.float64), 0.5), to_dtype(v, np.float64)) for v in (x, low, top))
+    share = div(sub(own, first), sub(end, first))
+    share = mul(select(outside, like(share, 0), share), to_dtype(broadcast_to(scalar_dim(count, i64), dims), np.float64))
+    place = min_(to_dtype(share, i64), last)
+    place = sub(place, to_dtype(lt(x, gather(edges, place, axes=(0,))), i64))
+    above = ge(x, gather(edges, add(place, literal_like(x, 1)), axes=(0,)))
+    return add(place, to_dtype(and_(above, ne(place, last)), i64)), outside
 
 
 def _span(x: Atom) -> tuple[Atom, Atom]:
