@@ -35,10 +35,8 @@ def shrink(body: tuple[Stmt, ...], kept: frozenset[Buf] = frozenset()) -> tuple[
                 arrays.add(access.buf)
     smaller: dict[Buf, tuple[Buf, tuple[int, ...]]] = {}
     for buf, places in indices.items():
-        if buf.space != "temp" or not buf.dims or buf in fixed or buf.carried:
+        if buf.space != "temp" or not buf.dims or buf in fixed or buf.carried or _is_empty(buf, facts):
             continue
-        if any(facts.less_equal(d, 0) for d in buf.dims):
-            continue  # nobody stores into it
         keep = tuple(d for d in range(len(buf.dims)) if not _droppable([p[d] for p in places], set(loops)))
         if len(keep) < len(buf.dims) and (keep or buf not in arrays):
             smaller[buf] = Buf(buf.name, buf.dtype, tuple(buf.dims[d] for d in keep)), keep
@@ -59,6 +57,11 @@ def shrink(body: tuple[Stmt, ...], kept: frozenset[Buf] = frozenset()) -> tuple[
         return map_expression(e, change)
 
     return tuple(map_statement(s, expression, place) for s in body)
+
+
+def _is_empty(buf: Buf, facts: Facts) -> bool:
+    """Whether an array has no elements, so that nobody stores into it."""
+    return any(facts.less_equal(d, 0) for d in buf.dims)
 
 
 def _droppable(entries: list, loops: set[str]) -> bool:

@@ -330,6 +330,28 @@ def nested_functions_raise(x):
     return outer(x)
 
 
+def iteration_always_raises(x, t):
+    while t > 0.1:
+        t = 0.5 * x[5]  # the array has no such element: who comes here is told so
+    return t
+
+
+def inner_iteration_always_raises(x, t):
+    count = 0
+    while t > 0.1:
+        count += 1
+        while t > 0.2:
+            t = 0.5 * x[5]
+        t = t - 0.04
+    return t, count
+
+
+def while_that_raises(x):
+    while x < 0:
+        raise ValueError("negative")
+    return x * 2
+
+
 _X = np.array([1.0, 3.0, 2.0])
 CASES = [
     (assert_plain, (2.0,)),
@@ -383,4 +405,7 @@ CASES = [
     (unbound_after_branch, (-2.0,)),
     (nested_functions_raise, (1.0,)),
     (nested_functions_raise, (2.5,)),
+    *((iteration_always_raises, (_X, v)) for v in (0.0, 1.0)),
+    *((inner_iteration_always_raises, (_X, v)) for v in (0.0, 0.15, 1.0)),
+    *((while_that_raises, (v,)) for v in (2.0, -2.0)),
 ]

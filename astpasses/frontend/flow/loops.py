@@ -133,7 +133,7 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
         )
         return error.handed_on(over)
     if isinstance(error, BranchRaised):
-        return TrialOver("an iteration always raises", error.span)
+        return PeelFirst("an iteration always raises", error.span)
     if isinstance(error, SourceError):
         over = TrialOver(error.message, error.span, error.remedy)
         over.otherwise = getattr(error, "otherwise", None)
