@@ -21,6 +21,8 @@ pays where each element is read several times. Sizes of the run say so there: bo
 from __future__ import annotations
 
 import functools
+from collections import Counter
+from copy import copy
 
 import numpy as np
 
@@ -29,39 +31,57 @@ from metaphrase.late import dataclass, field
 
 from .dependence import pinned
 from .names import Names
-from .nest import Buf, E, For, If, Index, Load, Map, Op, Stmt, Store, bound_inside, loaded, touched, walk
-from .rewrite import map_expression, map_statement
+from .nest import Buf, E, Fn, For, If, Index, Load, Map, Op, Stmt, Store, bound_inside, loaded, named, touched, walk
+from .rewrite import map_expression, map_statement, with_storages
 from .target import Target
 
 
-def columns_as_rows(block: tuple[Stmt, ...], names: Names, target: Target) -> tuple[Stmt, ...]:
+def columns_as_rows(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """Copy what pays, before the outermost loop in which it does not change."""
-    rows: list[Stmt] = []
-    for stmt in block:
-        if isinstance(stmt, For):
-            conditions: list[E] = []
-            copies: list[Stmt] = []
-            changed: Stmt = stmt
-            for buf, found in _worthwhile(stmt, target).items():
-                copy, made = _transposed(buf, names)
-                copies.append(made)
-                changed = _reading(changed, buf, copy, found.loops)
-                conditions += found.conditions(buf, target)
-            changed = _inside(changed, names, target)
-            if conditions:
-                all_hold = functools.reduce(lambda a, b: Op("and", (a, b), _BOOL), dict.fromkeys(conditions))
-                rows.append(If(all_hold, (*copies, changed), (stmt,), stmt.span))
-            else:
-                rows += (*copies, changed)
-        else:
-            rows.append(_inside(stmt, names, target))
-    return tuple(rows)
+    return _Columns(fn, target).block(fn.body)
 
 
-def _inside(stmt: Stmt, names: Names, target: Target) -> Stmt:
-    if not stmt.blocks:
-        return stmt
-    return stmt.with_blocks(tuple(columns_as_rows(block, names, target) for block in stmt.blocks))
+class _Columns:
+    """The nests of one function."""
+
+    def __init__(self, fn: Fn, target: Target):
+        self.names, self.target = fn.names, target
+        self.uses = _uses(fn.body)
+
+    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(new for stmt in block for new in (self.nest(stmt) if isinstance(stmt, For) else self.inside(stmt)))
+
+    def inside(self, stmt: Stmt) -> tuple[Stmt]:
+        return (stmt.with_blocks(tuple(map(self.block, stmt.blocks))) if stmt.blocks else stmt,)
+
+    def nest(self, nest: For) -> tuple[Stmt, ...]:
+        conditions: list[E] = []
+        copies: list[Stmt] = []
+        changed: Stmt = nest
+        for buf, found in _worthwhile(nest, self.target).items():
+            rows, made = _transposed(buf, self.names)
+            copies.append(made)
+            changed = _reading(changed, buf, rows, found.loops)
+            conditions += found.conditions(buf, self.target)
+        (changed,) = self.inside(changed)
+        if not conditions:
+            return *copies, changed
+        all_hold = functools.reduce(lambda a, b: Op("and", (a, b), _BOOL), dict.fromkeys(conditions))
+        return (If(all_hold, (*copies, changed), (self.apart(nest),), nest.span),)
+
+    def apart(self, nest: Stmt) -> Stmt:
+        """The nest with arrays of its own in the place of those that nothing else uses: they may be an iteration's."""
+        own = {}
+        for buf, count in _uses((nest,)).items():
+            if buf.space == "temp" and buf.dims and count == self.uses[buf]:
+                own[buf] = copy(buf)
+                own[buf].name = self.names.fresh(buf.name)
+        return with_storages(nest, own)
+
+
+def _uses(block: tuple[Stmt, ...]) -> Counter[Buf]:
+    """How many statements name each storage."""
+    return Counter(buf for stmt in walk(block) for buf in named(stmt))
 
 
 _BOOL = np.dtype(bool)

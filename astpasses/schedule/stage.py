@@ -148,7 +148,7 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass(
         "columns",
-        _each(lambda fn, target: columns_as_rows(fn.body, fn.names, target)),
+        _each(columns_as_rows),
         "on expressions as they will be: what an innermost loop reads is plain now",
         fused=True,
     ),

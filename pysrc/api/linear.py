@@ -9,9 +9,14 @@ it is a pytree, it goes through jit, branches and loops like any array. Example:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
+from ..astpasses.frontend import Listed, StagedArray, has_lists
 from ..core.build import literal, match_dims, replayed
 from ..core.custom import through_rules
 from ..core.dims import Dim, in_users_words, symbols
@@ -27,7 +32,15 @@ from ..ops.indexing import slice as slice_region
 from ..ops.shape import convert
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, Span
-from ..tree_util import PyTreeDef, keystr, register_pytree_node, tree_flatten_with_path, tree_structure, treedef_tuple
+from ..tree_util import (
+    PyTreeDef,
+    keystr,
+    register_pytree_node,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    treedef_tuple,
+)
 from . import programs as programs
 from .arguments import Form, Spec
 from .derivatives import (
@@ -39,7 +52,7 @@ from .derivatives import (
     split_aux,
     without_derivative,
 )
-from .program import Fixed, Program, Slot, leaf_labels, marks, with_results
+from .program import Fixed, Program, Slot, leaf_labels, marks, under_way, with_results
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,17 +154,27 @@ class Rule:
         )
 
     @cached_property
+    def takes_lists(self) -> bool:
+        """Whether an argument has a list whose length only a run knows."""
+        return has_lists(self.argument)
+
+    @cached_property
     def is_open(self) -> bool:
         """Whether an argument has a size that only a run knows."""
         return any(want is not None and _symbols(want) for want in self.inputs)
 
-    def require_sizes(self, residuals: Sequence[Any], given: Sequence[Spec], span: Span | None) -> None:
-        """Refuse arguments that have not the sizes that the run gave."""
+    def sizes_in(self, residuals: Sequence[Any]) -> dict[str, Any]:
+        """The sizes that residuals tell, which have values."""
         sizes: dict[str, Any] = {}
         for param, residual in zip(self.function.params, residuals):
             match_dims(param.type, type_of(residual), sizes)
             if isinstance(param.type.value, Dim) and param.type.value.is_sym:
                 sizes[param.type.value.name] = int(residual)
+        return sizes
+
+    def require_sizes(self, residuals: Sequence[Any], given: Sequence[Spec], span: Span | None) -> None:
+        """Refuse arguments that have not the sizes that the run gave."""
+        sizes = self.sizes_in(residuals)
         for want, spec, label in zip(self.inputs, given, _labels(self.argument)):
             if want is None or not spec.dynamic or len(want.dims) != len(spec.type.dims):
                 continue  # refused where the program is made
@@ -166,6 +189,38 @@ class Rule:
             code="linear-type",
             remedy="pass a value of the shape and dtype of the primal value",
         )
+
+
+def with_lists(structure: PyTreeDef, types: Sequence[Array | None], value: Any) -> Any:
+    """A value with a Listed in the place of each list where the structure, whose leaves are of `types`, has one."""
+    data, parts = structure.node_data(), structure.children()
+    if data is None or data[0] is Listed:
+        return value if data is None else _listed(data[1], types, value)
+    firsts = [0, *accumulate(part.num_leaves for part in parts)]
+    inner = [(part, types[first:end]) for part, first, end in zip(parts, firsts, firsts[1:])]
+    if type(value) is dict and len(value) == len(parts) and value.keys() >= {*data[1]}:
+        return {key: with_lists(*part, value[key]) for key, part in zip(data[1], inner)}
+    if type(value) in (tuple, list) and len(value) == len(parts):
+        return type(value)(with_lists(*part, v) for part, v in zip(inner, value))
+    return value
+
+
+def _listed(metadata: tuple[PyTreeDef, tuple], types: Sequence[Array | None], value: Any) -> Any:
+    """A list of items of one structure as a Listed; anything else as it is."""
+    tree, python = metadata
+    if isinstance(value, StagedArray):  # a list that is gathered where this is staged
+        return Listed([value], tree, python)
+    if type(value) is not list:
+        return value
+    if len(value) == 1 and hasattr(value[0], "arrays"):  # such a list, of items of several leaves
+        return Listed(value[0].arrays, tree, python)
+    items = [tree_flatten(item) for item in value]
+    if any(found != tree for _, found in items):
+        return value
+    columns = [np.array([leaves[k] for leaves, _ in items]) for k in range(tree.num_leaves)]
+    if not items:
+        columns = [np.zeros([d if isinstance(d, int) else 0 for d in (0, *t.dims[1:])] if t else 0) for t in types]
+    return Listed(columns, tree, python)
 
 
 def of_shape(value: Any, dims: tuple, name: str) -> Any:
@@ -184,7 +239,8 @@ def _symbols(type_: Array) -> set[str]:
 
 
 def treedef_text(structure: PyTreeDef) -> str:
-    return repr(structure).removeprefix("PyTreeDef(")[:-1]
+    text = repr(structure).removeprefix("PyTreeDef(")[:-1]
+    return re.sub(r"CustomNode\(Listed\[\(.*?\)\], \[(.*?)\]\)", r"[\1, ...]", text)
 
 
 def _labels(argument: PyTreeDef) -> list[str]:
@@ -205,6 +261,10 @@ class LinearFunction:
     def __call__(self, *args: Any) -> Any:
         from .transformations import apply_linear
 
+        if self.rule.takes_lists:
+            sizes = {} if under_way() else self.rule.sizes_in(self.residuals)
+            types = [t and substitute_type(t, sizes) for t in self.rule.inputs]
+            args = with_lists(self.rule.argument, types, args)
         return apply_linear(self, *args)
 
     def __repr__(self) -> str:

@@ -25,7 +25,7 @@ from ..core.custom import through_rules
 from ..core.dims import Dim, DimLike, Sym, product, symbols
 from ..core.ir import Atom, Function, Var
 from ..core.loops import with_attribute
-from ..core.types import Array, Size, has_tangent
+from ..core.types import Array, Size, has_tangent, type_symbols
 from ..late import dataclass, log
 from ..ops.arrays import dim_value, zeros
 from ..ops.elementary import stop_gradient
@@ -138,8 +138,9 @@ def with_sizes(known: Function, results: int, linear: Function, made: Sequence[A
     told = {d.name for p in linear.params for d in (*p.type.dims, p.type.value) if isinstance(d, Dim) and d.is_sym}
     own = {s for let in linear.lets for s in let.own_symbols()}
     needed = {s for let in linear.lets for s in let.uses_symbols()}
-    needed |= {s for t in (*made, *(r.type for r in linear.results)) for d in t.dims for s in symbols(d)}
+    needed |= {s for t in (*made, *linear.param_types, *linear.result_types) for s in type_symbols(t.plain)}
     given = {s for p in known.params for d in p.type.dims for s in symbols(d)}
+    given |= {s for let in known.lets for s in let.own_symbols()}
     missing = sorted((needed & given) - told - own)
     if not missing:
         return known, linear

@@ -95,7 +95,7 @@ class Builder:
         """Copy the Lets of `function` here with `args` for its parameters; returns its results.
 
         Size symbols of the parameter types are replaced by the arguments' dims, symbols bound inside by fresh
-        ones.
+        ones, or by the sizes that the arguments are.
         """
         sizes: dict[str, DimLike] = {}
         env: dict[Var, Atom] = {}
@@ -106,8 +106,11 @@ class Builder:
             match_dims(param.type, arg.type, sizes)
             env[param] = arg
         for let in function.lets:
-            new = copy_let(let, env, sizes, span)
-            self.lets.append(new)
+            number = env.get(let.args[0]) if let.primitive.name == "as_dim" else None  # type: ignore[arg-type]
+            if number is not None and number.type.value is not None:  # here it is known which size the number is
+                sizes[let.attributes["size"]], env[let.out] = number.type.value, number
+                continue
+            self.lets.append(copy_let(let, env, sizes, span))
         return tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
 
     def size(self, number: Atom, name: str) -> Atom:

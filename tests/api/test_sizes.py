@@ -14,7 +14,7 @@ from resized import has_lengths, runs_of
 from turns import turn
 
 import metaphrase as mp
-from metaphrase.source import SourceError
+from metaphrase.source import ShapeError, SourceError
 
 # Why a length may be needed while a program is translated: for a list, a tuple or a dict of so many elements.
 PYTHONS_OWN = ("the length of an array", "the number of items", "a list whose length is only known")
@@ -287,3 +287,68 @@ def test_fewer_elements_than_none_are_a_value_error(native):
             for n in (3, 2):
                 with pytest.raises(ValueError, match="negative dimensions"):
                     jitted(np.ones(n))
+
+
+# ---- sizes of the run in what a pullback takes and gives ----------------------------------------------------
+
+
+def ordered_together(q):
+    return np.union1d(q, q + 0.5)
+
+
+def least_of_both(q):
+    return np.sort(np.concatenate([q[q > 0], 2 * q]))[:3]
+
+
+def trimmed(q):
+    return np.trim_zeros(np.round(q[q > -3])) + np.sum(q * q)
+
+
+def different(q):
+    return np.unique(np.concatenate([q[q > 0] * 0.3, q]))
+
+
+@pytest.mark.parametrize("function", [ordered_together, least_of_both, trimmed, different])
+@pytest.mark.parametrize("native", [True, False])
+def test_pullbacks_of_sizes_that_a_run_decides(function, native):
+    @mp.jit
+    def pulled(q, weights):
+        y, pullback = mp.vjp(function, q)
+        return pullback(np.ones_like(y) * weights[: len(y)])[0]
+
+    weights = np.array([1.0, -2.0, 0.5, 3.0, -1.0, 0.25] * 3)
+    with mp.config(native=native):
+        for q in ([0.1, 1.2, -2.3, 3.4], [1.6, -0.7, 2.9, 0.3, -2.2], [2.6, 1.4, 0.8]):
+            q = np.array(q)
+            steps = 1e-6 * np.eye(len(q))
+            wanted = [(function(q + s) - function(q - s)) @ weights[: len(function(q))] / 2e-6 for s in steps]
+            np.testing.assert_allclose(pulled(q, weights), wanted, atol=1e-7)
+
+
+def gathered(x):
+    squares, pairs = [], []
+    for i in range(len(x)):
+        if x[i] > 0:
+            squares.append(x[i] ** 2)
+            pairs.append((x[i], {"all": x[i] * x}))
+    return {"squares": squares, "pairs": pairs, "x": (x, [x[0]])}
+
+
+def test_the_pullback_of_a_list_that_grew_takes_such_a_list():
+    def pulled(x):
+        y, pullback = mp.vjp(gathered, x)
+        return pullback(y)[0]
+
+    def energy(x):
+        y = gathered(x)
+        total = sum(s * s for s in y["squares"]) + sum(v * v + np.sum(p["all"] ** 2) for v, p in y["pairs"])
+        return (total + np.sum(y["x"][0] ** 2) + y["x"][1][0] ** 2) / 2
+
+    for x in (np.array([1.0, -1.0, 2.0]), np.array([-1.0, -0.5]), np.array([0.5, 0.25, 2.0, -3.0])):
+        wanted = [(energy(x + s) - energy(x - s)) / 2e-6 for s in 1e-6 * np.eye(len(x))]
+        np.testing.assert_allclose(pulled(x), wanted, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(mp.jit(pulled)(x), wanted, rtol=1e-6, atol=1e-8)
+    y, pullback = mp.vjp(gathered, np.array([1.0, -1.0, 2.0]))
+    with pytest.raises(ShapeError, match=r"takes \(\{'pairs': \[\*, \*, ...\], .*'pairs': \[\*, \*\]") as refused:
+        pullback(y | {"pairs": [1.0, 2.0]})
+    assert "Listed" not in str(refused.value)

@@ -95,3 +95,14 @@ def test_a_copy_is_made_only_where_it_pays_for_sizes_of_the_run():
     assert "4*m*n" in test, test
     assert "_columns" not in mp.source(read_once, "f64[n], f64[n, m]", stage="loops")
     assert "_columns" not in mp.source(changed_on_the_way, "f64[n, m], f64[n, m]", stage="loops")
+
+
+def test_both_nests_have_arrays_of_their_own():
+    def solved(x):
+        return np.sum(np.linalg.solve(np.outer(x, x) + np.eye(len(x)), np.ones(len(x))))
+
+    curvature, slope = mp.jit(mp.hessian(solved)), mp.grad(solved)
+    for n in (4, 6, 9, 20):  # with the second the size is one of the run: copies pay from 8 on
+        x = matrix(n, 1)[:, 0] / 3
+        wanted = [(slope(x + s) - slope(x - s)) / 2e-5 for s in 1e-5 * np.eye(n)]
+        np.testing.assert_allclose(curvature(x), wanted, atol=1e-7)

@@ -54,9 +54,7 @@ def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict
             keywords[place] = keywords.pop(name)
     if not any(p.kind is p.VAR_KEYWORD for p in ours.values()):
         for name in [k for k in keywords if k not in ours]:
-            value = keywords.pop(name)
-            default = theirs[name].default if name in theirs else inspect.Parameter.empty
-            if value is not default and value is not np._NoValue:
+            if keywords.pop(name) is not (theirs[name].default if name in theirs else inspect.Parameter.empty):
                 shown = getattr(function, "__name__", "this function")
                 if name not in theirs and not any(p.kind is p.VAR_KEYWORD for p in theirs.values()):
                     raise TypeError(f"{shown}() got an unexpected keyword argument {name!r}")

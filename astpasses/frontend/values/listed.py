@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase._tree_registry import Kind, number_keys
+from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.tree_util import PyTreeDef
 
 from .staged_values import StagedArray
 
 
 class Listed:
-    """Names the kind; there are no such objects: taking one apart is never asked."""
+    """Such a list as its arrays, where it is given to what asks for them: the cotangent of a result."""
+
+    def __init__(self, columns: list, tree: PyTreeDef, python: tuple):
+        self.columns, self.tree, self.python = columns, tree, python
 
 
 def _list_of(metadata: tuple, children: Any) -> list:
@@ -32,10 +35,7 @@ def _list_of(metadata: tuple, children: Any) -> list:
         return session().born([Rows(tree, list(children), list(python))])
     if not all(isinstance(child, np.ndarray) for child in children):
         return [tree.unflatten(children)]  # what stands for the arrays, in the place of an item
-    columns = [
-        child.tolist() if kind is not None and child.ndim == 1 else _rows(child)
-        for child, kind in zip(children, python)
-    ]
+    columns = [c.tolist() if kind is not None and c.ndim == 1 else _rows(c) for c, kind in zip(children, python)]
     return [tree.unflatten(item) for item in zip(*columns)]
 
 
@@ -43,7 +43,13 @@ def _rows(array: Any) -> list:
     return [row.copy() if isinstance(row, np.ndarray) else row for row in array]
 
 
-LISTED = Kind(Listed, lambda value: ((), None), _list_of, number_keys)
+LISTED = Kind(
+    Listed,
+    lambda value: (value.columns, (value.tree, value.python)),
+    _list_of,
+    lambda _, metadata: number_keys([None] * metadata[0].num_leaves, metadata),
+)
+REGISTRY[Listed] = LISTED
 
 
 def listed(tree: PyTreeDef, python: list) -> PyTreeDef:
