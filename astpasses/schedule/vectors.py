@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .nest import Bind, Buf, For, Stmt, Store, loaded
+from .dependence import pinned
+from .nest import Bind, Buf, For, Map, Stmt, Store, loaded
 from .target import Target
 
 
@@ -32,17 +33,28 @@ def _is_short(loop: For, target: Target) -> bool:
 
 
 def partials(loop: For) -> dict[Buf, str]:
-    """The variables that an innermost loop combines into, and does nothing else with; none if that is not all."""
+    """The variables that an innermost loop combines into, and does nothing else with; none if that is not all, but for
+    stores into an element of its own for each iteration."""
     found: dict[Buf, str] = {}
+    places: dict[Buf, Map] = {}
     for stmt in loop.body:
         if not isinstance(stmt, (Store, Bind)):
             return {}
-        if isinstance(stmt, Store) and stmt.monoid is not None:
-            if not stmt.buf.is_scalar or found.setdefault(stmt.buf, stmt.monoid) != stmt.monoid:
-                return {}
-    read = {load.buf for s in loop.body for load in loaded(s)}
+        if not isinstance(stmt, Store) or stmt.monoid is None:
+            continue
+        if stmt.buf.is_scalar:
+            same = found.setdefault(stmt.buf, stmt.monoid) == stmt.monoid
+        else:
+            same = places.setdefault(stmt.buf, stmt.index) == stmt.index
+        if not same:
+            return {}
+    if not all(any(pinned(entry, loop.index, frozenset()) for entry in index) for index in places.values()):
+        return {}
+    loads = [load for s in loop.body for load in loaded(s)]
     assigned = {s.buf for s in loop.body if isinstance(s, Store) and s.monoid is None}
-    return {} if (read | assigned) & found.keys() else found
+    if any(load.index != places.get(load.buf, load.index) for load in loads) or assigned & places.keys():
+        return {}
+    return {} if ({load.buf for load in loads} | assigned) & found.keys() else found
 
 
 __all__ = ["in_vectors", "partials"]
