@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metaphrase.core.dims import Dim, DimLike, Sym, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, symbols, terms_of
 from metaphrase.core.facts import divide
 
 from .nest import E, Fn, For, Index, Load, Map, Stmt, Store, walk
@@ -43,12 +43,12 @@ def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> For | None:
         number = fn.names.fresh(loop.index)
         fn.facts.learn(number, 0, high - 1)
         if isinstance(base, int) and base <= target.few:
-            rows = tuple(_at(s, loop, base * Sym(number) + k, fn) for k in range(base) for s in loop.body)
+            rows = tuple(at_number(s, loop, base * Sym(number) + k, fn) for k in range(base) for s in loop.body)
             made = For(number, high, rows, "par", loop.span)
         else:
             low = fn.names.fresh(loop.index)
             fn.facts.learn(low, 0, base - 1)
-            rows = tuple(_at(s, loop, base * Sym(number) + Sym(low), fn) for s in loop.body)
+            rows = tuple(at_number(s, loop, base * Sym(number) + Sym(low), fn) for s in loop.body)
             made = For(number, high, (For(low, base, rows, "par", loop.span),), "par", loop.span)
         if base not in _divisors(made):
             return made
@@ -57,12 +57,22 @@ def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> For | None:
 
 def _divisors(loop: For) -> Iterator[DimLike]:
     """The sizes that places in a loop divide its counter by."""
+    return (base for _, base in divisions(loop))
+
+
+def divisions(loop: For) -> Iterator[tuple[DimLike, DimLike]]:
+    """The numbers made of a loop's counter that places in it divide, each with the size that divides it."""
     for stmt in walk(loop.body):
         for dim in _places(stmt):
-            for atom in (a for monomial, _ in dim.terms for a, _ in monomial if a.kind in ("floordiv", "mod")):
-                number, base = atom.operands
-                if loop.index in symbols(number) and loop.index not in symbols(base):
-                    yield base
+            yield from _in_dim(dim, loop.index)
+
+
+def _in_dim(dim: DimLike, index: str) -> Iterator[tuple[DimLike, DimLike]]:
+    for atom in (a for monomial, _ in terms_of(dim) for a, _ in monomial if a.kind in ("floordiv", "mod")):
+        number, base = atom.operands
+        if index in symbols(number) and index not in symbols(base):
+            yield number, base
+        yield from _in_dim(number, index)
 
 
 def _places(stmt: Stmt) -> Iterator[Dim]:
@@ -70,7 +80,7 @@ def _places(stmt: Stmt) -> Iterator[Dim]:
         yield from (entry for entry in access.index if isinstance(entry, Dim))
 
 
-def _at(stmt: Stmt, loop: For, number: DimLike, fn: Fn) -> Stmt:
+def at_number(stmt: Stmt, loop: For, number: DimLike, fn: Fn) -> Stmt:
     """The statement of one iteration; quotients of its digits are known."""
 
     def simplified(e: E) -> E:
@@ -88,4 +98,4 @@ def _at(stmt: Stmt, loop: For, number: DimLike, fn: Fn) -> Stmt:
     return map_statement(renamed, simplified, lambda buf, index: (buf, place(index)), fn.facts.simplify)
 
 
-__all__ = ["in_digits"]
+__all__ = ["at_number", "divisions", "in_digits"]

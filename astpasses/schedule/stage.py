@@ -56,6 +56,7 @@ from .selections import in_selections
 from .share import share
 from .shrink import shrink
 from .stale import without_stale_rows
+from .stretches import in_stretches
 from .tables import with_tables
 from .target import Target
 from .twins import merge_twins
@@ -200,6 +201,12 @@ PASSES: tuple[Pass, ...] = (
         share,
         "on loops that nothing joins or moves any more; before outline, which cuts what is left, and lanes, which "
         "cuts the sums of a part",
+        fused=True,
+    ),
+    Pass(
+        "stretches",
+        _each(in_stretches),
+        "behind share, whose parts it cuts; the lengths of its loops are known to the run only",
         fused=True,
     ),
     Pass(

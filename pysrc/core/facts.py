@@ -245,6 +245,11 @@ class Facts:
             return quotient if atom.kind == "floordiv" else rest
         if self.nonnegative(b - 1):
             return quotient + floordiv(rest, b) if atom.kind == "floordiv" else mod(rest, b)
+        for factor in symbols(b):  # by one factor after the other, if that leaves a remainder of the first
+            (high, other), (quotient, rest) = divide(b, Sym(factor)), divide(a, Sym(factor))
+            if other == 0 and high != 1 and self.nonnegative(rest) and self.less(rest, Sym(factor)):
+                inner = self.simplify(floordiv(quotient, high) if atom.kind == "floordiv" else mod(quotient, high))
+                return inner if atom.kind == "floordiv" else inner * Sym(factor) + rest
         return floordiv(a, b) if atom.kind == "floordiv" else mod(a, b)
 
 

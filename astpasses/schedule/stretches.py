@@ -1,0 +1,83 @@
+"""A loop whose places have quotients of its counter by sizes of the run goes over stretches in which these stay.
+
+In: the final tree. Out: the same, where a parallel loop that only stores, and that no size is known to divide
+(digits.py), is a loop over quotients around one over remainders. Example, a part of `x.reshape(n, m).T.reshape(-1)`
+from `first` on, before and after:
+
+    for i in range(count):
+        y[first + i] = x[(first + i)%n*m + (first + i)//n]
+
+    for q in range((first + count - 1)//n - first//n + 1):
+        row = first//n + q
+        low = max(0, first - row*n)
+        length = min(n, first + count - row*n) - low
+        for k in range(length):
+            y[row*n + low + k] = x[(low + k)*m + row]
+
+A division takes as long as ten copies, and keeps a loop from being a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metaphrase.core.dims import Dim, Sym, dim_max, dim_min, floordiv, symbols
+from metaphrase.core.facts import divide
+
+from .dependence import slope
+from .digits import at_number, divisions
+from .nest import Bind, Fn, For, Index, Stmt, Store, bound_inside
+from .rewrite import rename_statement
+from .target import Target
+
+
+def in_stretches(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such loops written anew."""
+
+    def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(_of_stretches(s, fn) or s.with_blocks(tuple(map(changed, s.blocks))) for s in block)
+
+    return fn.body if target.threads else changed(fn.body)
+
+
+def _of_stretches(loop: Stmt, fn: Fn) -> For | None:
+    if not isinstance(loop, For) or loop.kind != "par" or not all(isinstance(s, Store) for s in loop.body):
+        return None
+    candidates = dict.fromkeys(_quotients(loop))
+    if not candidates:
+        return None
+    # The size that others are multiples of comes first: of it they need no loop of their own.
+    number, base = max(candidates, key=lambda one: sum(divide(other, one[1])[1] == 0 for _, other in candidates))
+    first = number - Sym(loop.index)
+    fresh, facts = fn.names.fresh, fn.facts
+    q, row, low, length, k, rest = (fresh(name) for name in ("q", "row", "low", "length", loop.index, "rest"))
+    start = floordiv(first, base)
+    rows = floordiv(first + loop.extent - 1, base) - start + 1
+    facts.learn(row, 0, None)
+    facts.learn(low, 0, base - 1)
+    facts.learn(length, 0, base)
+    facts.learn(rest, 0, base - 1)
+    facts.learn(k, 0, Sym(length) - 1)
+    stores = tuple(at_number(s, loop, Sym(row) * base + Sym(rest) - first, fn) for s in loop.body)
+    inner = For(k, Sym(length), stores, "par", loop.span)
+    inner = rename_statement(inner, {rest: Sym(low) + Sym(k)})
+    binds = (
+        Bind(row, Index(start + Sym(q)), loop.span),
+        Bind(low, Index(dim_max(0, first - Sym(row) * base)), loop.span),
+        Bind(length, Index(dim_min(base, first + loop.extent - Sym(row) * base) - Sym(low)), loop.span),
+    )
+    if base in (divisor for _, divisor in _quotients(inner)):
+        return None
+    return For(q, rows, (*binds, _of_stretches(inner, fn) or inner), "par", loop.span)
+
+
+def _quotients(loop: For) -> Iterator[tuple[Dim, Dim]]:
+    """The numbers that go up with a loop's counter and that places in it divide, and by which sizes of the run."""
+    inside = bound_inside(loop)
+    for number, base in divisions(loop):
+        if isinstance(base, Dim) and isinstance(number, Dim) and slope(number, loop.index) == 1:
+            if (symbols(number) | symbols(base)) & inside <= {loop.index}:
+                yield number, base
+
+
+__all__ = ["in_stretches"]
