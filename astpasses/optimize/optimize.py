@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from metaphrase.core.build import with_own_regions
 from metaphrase.core.calls import worth_calling, written_out
 from metaphrase.core.check import check
 from metaphrase.core.copies import with_copies_called
@@ -132,7 +133,8 @@ def _clean(function: Function, before_transform: bool, rounds: int) -> Function:
     passes = [p for p in PASSES if p.pre_ad_safe or not before_transform]
     idle: dict[str, Function] = {}  # the program in which a pass found nothing to do
     for _ in range(rounds):
-        start, how = function, ("clean", before_transform, rounds)
+        start = function = with_own_regions(function)
+        how = ("clean", before_transform, rounds)
         function = clean_callees(function, lambda callee: _clean(callee, before_transform, rounds), how)
         for one in passes:
             if idle.get(one.name) is function:
@@ -145,6 +147,8 @@ def _clean(function: Function, before_transform: bool, rounds: int) -> Function:
                     check(new)
                 except AssertionError as error:
                     raise AssertionError(f"the pass {one.name} broke {function.name}") from error
+                if with_own_regions(new) is not new:
+                    raise AssertionError(f"the pass {one.name} left a Var in two places of {function.name}")
             function = new
         if function is start:
             break

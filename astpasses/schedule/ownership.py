@@ -130,11 +130,19 @@ def written_in_place(function: Function, target: Target, writes: Mapping[int, in
             if not param.type.dims or function.results[result].type != param.type:
                 continue
             alone = root is param and made.roots.count(param) == 1
-            if alone or writes_directly(made, param, root):
+            if alone or writes_directly(made, param, root) or _is_copied_there(made, param, result, chosen):
                 kept[result] = position
         if kept == chosen:
             return made, kept
         chosen = kept
+
+
+def _is_copied_there(made: Plan, param: Var, result: int, chosen: Collection[int]) -> bool:
+    """Whether a parameter's new value has no storage of its own, as the transpose of another one, and none of those
+    that are copied into parameters, when all else is done, reads this one."""
+    family = {v for v, storage in made.storage.items() if storage is param}
+    copied = (made.function.results[k] for k in chosen if made.roots[k] is None)
+    return made.roots[result] is None and not any(family & made.aliases.get(v, frozenset()) for v in copied)  # type: ignore[arg-type]
 
 
 def writes_directly(made: Plan, param: Var, root: Root) -> bool:

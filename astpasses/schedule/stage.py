@@ -57,6 +57,7 @@ from .share import share
 from .shrink import shrink
 from .stale import without_stale_rows
 from .stretches import in_stretches
+from .strips import in_strips
 from .tables import with_tables
 from .target import Target
 from .twins import merge_twins
@@ -215,6 +216,7 @@ PASSES: tuple[Pass, ...] = (
         "behind share, which hands out the outer loops; before lanes, for whose sums there is no need then",
         fused=True,
     ),
+    Pass("strips", _each(in_strips), "behind interchange, which turns other loops that read across memory", fused=True),
     Pass("jam", _each(jam), "behind interchange, which makes such loops; before outline, which moves them", fused=True),
     Pass(
         "waves of parts",

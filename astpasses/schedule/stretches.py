@@ -59,8 +59,8 @@ def _of_stretches(loop: Stmt, fn: Fn) -> For | None:
     facts.learn(rest, 0, base - 1)
     facts.learn(k, 0, Sym(length) - 1)
     stores = tuple(at_number(s, loop, Sym(row) * base + Sym(rest) - first, fn) for s in loop.body)
+    stores = tuple(rename_statement(s, {rest: Sym(low) + Sym(k)}) for s in stores)
     inner = For(k, Sym(length), stores, "par", loop.span)
-    inner = rename_statement(inner, {rest: Sym(low) + Sym(k)})
     binds = (
         Bind(row, Index(start + Sym(q)), loop.span),
         Bind(low, Index(dim_max(0, first - Sym(row) * base)), loop.span),

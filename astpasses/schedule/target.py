@@ -65,6 +65,7 @@ class Target:
     # memory
     stack_bytes: int  # what a function's arrays of known size may take on the stack, together
     copied: int  # elements of a matrix that is copied to be read along memory, at most
+    line: int  # bytes that memory gives at a time
     streams: int  # arrays in one loop: of more, the caches and prefetchers lose track
 
     # work side by side
@@ -179,6 +180,7 @@ CPU = Target(
     words=frozenset(_WORDS.split()),
     stack_bytes=4096,
     copied=1 << 27,
+    line=64,
     streams=16,
     lanes=32,  # of fewer, gcc unrolls the inner loop away before it vectorises
     sums_from=512,

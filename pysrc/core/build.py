@@ -224,6 +224,28 @@ def fresh_copy(function: Function, sizes: Mapping[str, DimLike] | None = None) -
     return Function(function.name, params, lets, results)  # type: ignore[arg-type]
 
 
+def with_own_regions(function: Function) -> Function:
+    """The same program with each Var in one place only. Where one function has been written out twice the bodies of
+    its loops and its branches are the same, or were before they were simplified, and whoever notes what a Var is would
+    take one for the other."""
+    seen: set[Var] = set()
+
+    def own(region: Function) -> Function:
+        bound = {*region.params, *(out for let in region.lets for out in let.outs)}
+        new = region if seen.isdisjoint(bound) else fresh_copy(region)
+        seen.update(bound)
+        lets = tuple(map(of_let, new.lets))
+        same = all(a is b for a, b in zip(lets, new.lets))
+        return new if same else Function(new.name, new.params, lets, new.results)
+
+    def of_let(let: Let) -> Let:
+        if let.primitive.name not in ("loop", "cond"):
+            return let
+        return let.with_regions({region: own(region) for region in dict.fromkeys(let.regions())}.__getitem__)
+
+    return own(function)
+
+
 def literal(value: Any, dtype: Any = None) -> Literal:
     """A rank-0 constant of the given dtype (by default the value's own)."""
     return Literal(np.asarray(value, dtype=dtype)[()])
@@ -248,6 +270,7 @@ __all__ = [
     "copy_let",
     "substitute_attribute",
     "substitute_function",
+    "with_own_regions",
     "CoreTypeError",
     "Size",
 ]

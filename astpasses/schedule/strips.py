@@ -1,0 +1,103 @@
+"""Loops that read an array across its rows go over strips as wide as what memory gives at a time.
+
+In: a function whose loops are shared among threads. Out: the same, where loops in one another of independent iterations
+store along memory, and read another array across it. Example, of `y = x.T` in double precision:
+
+    for i in range(m):                      for s in range(n//8):
+        for j in range(n):                      for i in range(m):
+            y[i, j] = x[j, i]       ->              for j in range(8): y[i, 8*s + j] = x[8*s + j, i]
+                                            for i in range(m):
+                                                for j in range(n%8): y[i, n - n%8 + j] = x[n - n%8 + j, i]
+
+A strip reads eight rows side by side, and stores a line of the cache at a time; a whole row would have read a line for
+each of its elements, and found none of them in the cache when the next row wants its neighbours. This is
+strip-mining and interchange (Wolfe, "More iteration space tiling", 1989).
+"""
+
+from __future__ import annotations
+
+from metaphrase.core.dims import DimLike, Sym, symbols
+from metaphrase.core.scalars import CHEAP
+
+from .dependence import slope
+from .nest import Fn, For, Stmt, Store, dearest, loaded
+from .rewrite import rename_statement
+from .target import Target
+
+
+def in_strips(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such loops cut."""
+
+    def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(new for stmt in block for new in one(stmt))
+
+    def one(stmt: Stmt) -> tuple[Stmt, ...]:
+        loops = _perfect(stmt)
+        if (across := _across(loops, target)) is not None:
+            return _cut(loops, across, fn, target)
+        return (stmt.with_blocks(tuple(map(changed, stmt.blocks))),)
+
+    return fn.body if target.threads else changed(fn.body)
+
+
+def _perfect(stmt: Stmt) -> list[For]:
+    """The independent loops in one another that begin with a statement, the last of which only stores."""
+    loops: list[For] = []
+    while isinstance(stmt, For) and stmt.kind == "par" and stmt.parts is None:
+        loops.append(stmt)
+        if len(stmt.body) != 1 or not isinstance(stmt.body[0], For):
+            return loops if all(isinstance(s, Store) and s.monoid is None for s in stmt.body) else []
+        stmt = stmt.body[0]
+    return []
+
+
+def _across(loops: list[For], target: Target) -> For | None:
+    """The loop along which an array lies that the innermost one reads across; None where there is none, or more is done
+    than to move elements, or all that is stored does not lie along the innermost one."""
+    if len(loops) < 2 or any(symbols(loop.extent) & {outer.index for outer in loops} for loop in loops):
+        return None
+    inner, stores = loops[-1], loops[-1].body
+    if any(not s.index or slope(s.index[-1], inner.index) != 1 or dearest(s) > CHEAP for s in stores):  # type: ignore[attr-defined, arg-type]
+        return None
+    moving = [load.index for s in stores for load in loaded(s) if load.index]
+    read = [index for index in moving if any(slope(entry, inner.index) for entry in index[:-1])]  # type: ignore[arg-type]
+    ways = [loop for loop in loops[:-1] for index in read if slope(index[-1], loop.index) == 1]  # type: ignore[arg-type]
+    if not ways or any(_is_short(loop.extent, _width(stores, target)) for loop in (inner, ways[0])):
+        return None
+    return ways[0]
+
+
+def _is_short(extent: DimLike, width: int) -> bool:
+    return isinstance(extent, int) and extent < 2 * width
+
+
+def _width(stores: tuple[Stmt, ...], target: Target) -> int:
+    """The elements of a strip: those of one line of the cache."""
+    return max(4, min(16, target.line // max(s.buf.dtype.itemsize for s in stores)))  # type: ignore[attr-defined]
+
+
+def _cut(loops: list[For], across: For, fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    inner, names, span = loops[-1], fn.names, loops[0].span
+    width, extent = _width(inner.body, target), inner.extent
+    strips = extent // width
+    strip = names.fresh(inner.index)
+
+    def nest(order: list[For], first: DimLike, count: DimLike) -> Stmt:
+        last = names.fresh(inner.index)
+        fn.facts.learn(last, 0, count - 1)
+        body = tuple(rename_statement(s, {inner.index: first + Sym(last)}) for s in inner.body)
+        stmt: Stmt = For(last, count, body, "par", span)
+        for loop in reversed(order):
+            index = names.fresh(loop.index)
+            fn.facts.learn(index, 0, loop.extent - 1)
+            stmt = For(index, loop.extent, (rename_statement(stmt, {loop.index: Sym(index)}),), "par", loop.span)
+        return stmt
+
+    outer = [loop for loop in loops[:-1] if loop is not across]
+    rows = [nest([For(strip, strips, (), "par", span), *outer, across], width * Sym(strip), width)]
+    if extent != width * strips:
+        rows.append(nest(loops[:-1], width * strips, extent - width * strips))
+    return tuple(rows)
+
+
+__all__ = ["in_strips"]
