@@ -48,6 +48,7 @@ from .overwritten import without_overwritten
 from .perfect import perfect
 from .place import make_room, place
 from .promote import promote
+from .quotients import without_quotients
 from .rename import name_indices, names_in_use
 from .results import in_results
 from .reuse import reuse
@@ -56,7 +57,6 @@ from .selections import in_selections
 from .share import share
 from .shrink import shrink
 from .stale import without_stale_rows
-from .stretches import in_stretches
 from .strips import in_strips
 from .tables import with_tables
 from .target import Target
@@ -205,8 +205,8 @@ PASSES: tuple[Pass, ...] = (
         fused=True,
     ),
     Pass(
-        "stretches",
-        _each(in_stretches),
+        "quotients",
+        _each(without_quotients),
         "behind share, whose parts it cuts; the lengths of its loops are known to the run only",
         fused=True,
     ),

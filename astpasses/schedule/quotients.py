@@ -31,7 +31,7 @@ from .rewrite import rename_statement
 from .target import Target
 
 
-def in_stretches(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+def without_quotients(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops written anew."""
 
     def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -80,4 +80,4 @@ def _quotients(loop: For) -> Iterator[tuple[Dim, Dim]]:
                 yield number, base
 
 
-__all__ = ["in_stretches"]
+__all__ = ["without_quotients"]
