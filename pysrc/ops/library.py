@@ -75,7 +75,7 @@ _TABLE: dict[str, str] = {
         append split array_split vsplit hsplit dsplit unstack""",
     "moves": "flip fliplr flipud rot90 roll repeat tile resize",
     "creation": """array asarray ascontiguousarray=asarray asanyarray=asarray asfortranarray=asarray
-        copy astype full zeros ones empty=zeros full_like zeros_like ones_like empty_like=zeros_like arange
+        copy astype full zeros ones empty=zeros ndarray full_like zeros_like ones_like empty_like=zeros_like arange
         linspace logspace geomspace eye identity tri tril triu diagonal diag diagflat meshgrid indices
         vander tril_indices triu_indices hanning hamming blackman""",
     "reductions": """sum=sum_ prod max=amax amax min=amin amin any=any_ all=all_ argmax argmin ptp

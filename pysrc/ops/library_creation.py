@@ -17,7 +17,7 @@ from ..core.build import at_least, literal
 from ..core.dims import Dim, DimLike, dim_max, dim_min, floordiv, fresh_symbol
 from ..core.ir import Atom, Literal, Var
 from ..core.types import dtype_name, i64, is_integer
-from ..source import DTypeError, ShapeError
+from ..source import DTypeError, ShapeError, UnsupportedError
 from .arithmetic import add, div, max_, mul, sign, sub
 from .arrays import as_dim, iota
 from .compare import and_, eq, le, lt, ne, select
@@ -83,6 +83,16 @@ def full(shape: Any, value: Operand, dtype: Any = None, order: str = "C") -> Ato
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Atom:
     return full(shape, 0, dtype or float)
+
+
+def ndarray(
+    shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = None
+) -> Atom:
+    """What is in it nobody knows, as of `np.empty`."""
+    if buffer is not None or strides is not None:
+        message = "np.ndarray over a buffer, or with strides, has no translation"
+        raise UnsupportedError(message, remedy="make a view of an array by indexing", code="numpy")
+    return zeros(shape, dtype, order)
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C") -> Atom:

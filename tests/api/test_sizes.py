@@ -352,3 +352,18 @@ def test_the_pullback_of_a_list_that_grew_takes_such_a_list():
     with pytest.raises(ShapeError, match=r"takes \(\{'pairs': \[\*, \*, ...\], .*'pairs': \[\*, \*\]") as refused:
         pullback(y | {"pairs": [1.0, 2.0]})
     assert "Listed" not in str(refused.value)
+
+
+def test_arrays_of_the_class_itself_serve_all_sizes(caplog):
+    def doubled(x):
+        c = np.ndarray(x.shape, dtype=x.dtype)
+        c[:] = x * 2
+        return c
+
+    jitted = mp.jit(doubled)
+    with caplog.at_level("INFO", logger="metaphrase"):
+        for n in (5, 6, 7, 8):
+            np.testing.assert_array_equal(jitted(np.ones(n)), doubled(np.ones(n)))
+    assert sum("translated" in record.getMessage() for record in caplog.records) == 2
+    with pytest.raises(SourceError, match="over a buffer"):
+        mp.jit(lambda x: np.ndarray((2,), buffer=x))(np.ones(2))

@@ -67,6 +67,7 @@ np.roll(a, -1, axis=1); np.roll(a, (1, 2), axis=(0, 1)); np.repeat(a, 3); np.rep
 np.tile(v, 3); np.tile(a, (2, 1)); np.tile(v, (2, 2)); np.pad(a, 1)
 np.pad(a, ((0, 2), (1, 0)), constant_values=5.0); np.pad(a, 2, mode="edge"); np.pad(v, (2, 1), mode="wrap")
 np.pad(v, 2, mode="reflect"); np.pad(v, 2, mode="symmetric"); np.zeros((2, 3)); np.ones(4); np.empty((0, 2))
+np.ndarray((0, 3), np.float32)
 np.full((2, 2), 7); np.full(3, s); np.zeros_like(a); np.ones_like(i); np.full_like(a, 2); np.full_like(i, 2.7)
 np.empty_like(np.zeros((0, 3))); np.zeros(3, dtype=np.int32); np.array([1.0, 2.0]); np.array([s, s])
 np.array([[s, 1], [2, s]]); np.asarray(a); np.array(a, dtype=np.float32); np.ascontiguousarray(a)
