@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols, terms_of
 from metaphrase.core.facts import divide
 
+from .expressions import merge_split_indices
 from .nest import E, Fn, For, Index, Load, Map, Stmt, Store, walk
 from .place import accesses_of
 from .rewrite import map_expression, map_statement, rename_statement
@@ -60,11 +61,15 @@ def _divisors(loop: For) -> Iterator[DimLike]:
     return (base for _, base in divisions(loop))
 
 
-def divisions(loop: For) -> Iterator[tuple[DimLike, DimLike]]:
-    """The numbers made of a loop's counter that places in it divide, each with the size that divides it."""
+def divisions(loop: For, joined: bool = False) -> Iterator[tuple[DimLike, DimLike]]:
+    """The numbers made of a loop's counter that places in it divide, each with the size that divides it. `joined`: but
+    for those that are one number again, as rows and columns of what lies in a row are."""
     for stmt in walk(loop.body):
-        for dim in _places(stmt):
-            yield from _in_dim(dim, loop.index)
+        for access in accesses_of(stmt):
+            index = merge_split_indices(list(access.index), list(access.buf.dims))[0] if joined else access.index
+            for entry in index:
+                if isinstance(entry, Dim):
+                    yield from _in_dim(entry, loop.index)
 
 
 def _in_dim(dim: DimLike, index: str) -> Iterator[tuple[DimLike, DimLike]]:
@@ -73,11 +78,6 @@ def _in_dim(dim: DimLike, index: str) -> Iterator[tuple[DimLike, DimLike]]:
         if index in symbols(number) and index not in symbols(base):
             yield number, base
         yield from _in_dim(number, index)
-
-
-def _places(stmt: Stmt) -> Iterator[Dim]:
-    for access in accesses_of(stmt):
-        yield from (entry for entry in access.index if isinstance(entry, Dim))
 
 
 def at_number(stmt: Stmt, loop: For, number: DimLike, fn: Fn) -> Stmt:

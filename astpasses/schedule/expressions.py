@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from metaphrase.core.dims import Dim, DimLike, mod
+from metaphrase.core.dims import Dim, DimLike, floordiv, mod
 from metaphrase.core.scalars import facts
 
 from .nest import Const, E, Index, Load, Map, Op
@@ -157,16 +157,23 @@ def _joined(high: Dim, low: Dim, extent: DimLike) -> DimLike | None:
     """f, if high = f // extent and low = f % extent."""
     if not only_symbols(high) and only_symbols(whole := high * extent + low):
         return whole
-    quotient = _only_atom(high)
-    if quotient is not None and quotient.kind == "floordiv" and quotient.operands[1] == extent:
-        if mod(quotient.operands[0], extent) == low:
-            return quotient.operands[0]
+    upper = _only_atom(high)
+    if upper is not None and upper.kind == "floordiv" and upper.operands[1] == extent:
+        if mod(upper.operands[0], extent) == low:
+            return upper.operands[0]
     atom = _only_atom(low)
     if atom is None or atom.kind != "mod" or atom.operands[1] != extent:
         return None
     f = atom.operands[0]
     # mod drops multiples of the extent from its operand; the quotient keeps them.
-    rest = high - f // extent
+    inner, quotient = _only_atom(f), f // extent
+    if (
+        inner is not None
+        and inner.kind == "floordiv"
+        and floordiv(inner.operands[0], inner.operands[1] * extent) == high
+    ):
+        quotient = high  # f // m // n is f // (m*n)
+    rest = high - quotient
     if not isinstance(rest, int) and _only_atom(high) is None and not only_symbols(rest):
         return None
     return f + rest * extent

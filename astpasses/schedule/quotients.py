@@ -74,7 +74,7 @@ def _of_stretches(loop: Stmt, fn: Fn) -> For | None:
 def _quotients(loop: For) -> Iterator[tuple[Dim, Dim]]:
     """The numbers that go up with a loop's counter and that places in it divide, and by which sizes of the run."""
     inside = bound_inside(loop)
-    for number, base in divisions(loop):
+    for number, base in divisions(loop, joined=True):
         if isinstance(base, Dim) and isinstance(number, Dim) and slope(number, loop.index) == 1:
             if (symbols(number) | symbols(base)) & inside <= {loop.index}:
                 yield number, base

@@ -74,3 +74,19 @@ def test_a_number_is_divided_by_one_factor_after_the_other():
     assert facts.simplify(mod(q * m + r, m * n)) == mod(q, n) * m + r
     kept = floordiv(q * m + r, n)
     assert facts.simplify(kept) == kept
+
+
+def test_what_lies_in_a_row_is_read_as_it_lies():
+    def multiplied(a, c, n, m, k):
+        a[:] = np.reshape(np.reshape(a, (n, m, 1, k)) @ c, (n, m, k))
+
+    rng = np.random.default_rng(0)
+    a, c = rng.normal(size=(6, 5, 16)), rng.normal(size=(16, 16))
+    jitted, ours = mp.jit(multiplied), a.copy()
+    jitted(ours, c, 6, 5, 16)
+    multiplied(a, c, 6, 5, 16)
+    np.testing.assert_allclose(ours, a, rtol=1e-12)
+    text = jitted.source("loops")
+    assert "packed" not in text  # by a copy for BLAS
+    assert " row = " not in text  # of stretches
+    assert re.search(r"a\[.*\] = (\w+)\[", jitted.source("cython"))
