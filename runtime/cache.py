@@ -209,17 +209,19 @@ class Cache:
 
     def texts(self, key: str) -> Iterator[tuple[str, str]]:
         """(path, text) of each, the last used first; one that is not whole and ours is removed."""
-        shelf = os.path.join(self.place, TEXTS + key)
-        try:
-            files = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(shelf)]
-        except OSError:
-            return
+        files = []
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(os.path.join(self.place, TEXTS + key)):
+                with contextlib.suppress(OSError):  # another process may have removed it
+                    files.append((entry.stat().st_mtime_ns, entry.path))
         for _, path in sorted(files, reverse=True):
             try:
                 head, _, body = read_own(path).partition(b"\n")
                 if head.decode() != _heading(key, body):
                     raise ValueError("its digest differs")
                 text = body.decode()
+            except FileNotFoundError:
+                continue
             except (OSError, ValueError) as error:
                 log.warning("cache entry %s is left out: %s", path, error)
                 with contextlib.suppress(OSError):

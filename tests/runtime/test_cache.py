@@ -235,3 +235,19 @@ def test_settings(monkeypatch):
 def test_a_library_found_in_memory_is_the_same(program):
     library = program("return 0")
     assert program("return 0") is library and dispatch.run_entry(library.address, [np.zeros(1)], []) == []
+
+
+def test_a_text_that_another_process_removes_is_passed_by(tmp_path, caplog, monkeypatch):
+    kept = cache.Cache(tmp_path)
+    for text in ("first", "second"):
+        kept.keep_text("ab" * 16, text, 8)
+    plain = cache.read_own
+
+    def removed(path):
+        if plain(path).endswith(b"second"):
+            os.unlink(path)
+        return plain(path)
+
+    monkeypatch.setattr(cache, "read_own", removed)
+    assert [text for _, text in kept.texts("ab" * 16)] == ["first"]
+    assert not caplog.records
