@@ -210,25 +210,43 @@ def size_name(k: int, taken: Iterable[str] = ()) -> str:
     return free[k]
 
 
+HALO = 8  # two sizes that are so far apart at most, before and now, are taken to stay so
+
+
 def generalise(known: Sequence[Dims], now: Sequence[tuple[int, ...]]) -> tuple[Dims, ...]:
-    """Dims that serve both an earlier specialisation and this call. Sizes 0 and 1 keep programs of their own.
+    """Dims that serve both an earlier specialisation and this call. Sizes 0 and 1 keep programs of their own. A size
+    that was as much more than another one as it is now is that one and so much, as of a grid with its frame.
 
     >>> generalise([(3, 4), (3,)], [(5, 4), (5,)])
     ((n, 4), (n,))
+    >>> generalise([(5,), (3,)], [(9,), (7,)])
+    ((n + 2,), (n,))
     >>> generalise([(3,)], [(1,)])
     ((1,),)
     """
-    symbols: dict[tuple, DimLike] = {}
-    out = []
-    for before, sizes in zip(known, now, strict=True):
-        dims: list[DimLike] = []
-        for old, size in zip(before, sizes, strict=True):
-            if (isinstance(old, int) and old == size) or size in (0, 1) or (isinstance(old, int) and old in (0, 1)):
-                dims.append(size)
-            else:
-                dims.append(symbols.setdefault((old, size), Sym(size_name(len(symbols)))))
-        out.append(tuple(dims))
-    return tuple(out)
+    pairs = dict.fromkeys(pair for each in zip(known, now, strict=True) for pair in zip(*each, strict=True))
+    frames = _frames(pairs)
+    dims: dict[tuple[DimLike, int], DimLike] = {}
+    for pair in pairs:
+        if pair not in frames:
+            dims[pair] = pair[1]
+        elif frames[pair][0] not in dims:
+            dims[frames[pair][0]] = Sym(size_name(sum(not isinstance(dim, int) for dim in dims.values())))
+    dims |= {pair: dims[base] + more for pair, (base, more) in frames.items()}
+    return tuple(tuple(dims[pair] for pair in zip(*each, strict=True)) for each in zip(known, now, strict=True))
+
+
+def _frames(pairs: Iterable[tuple[DimLike, int]]) -> dict[tuple, tuple[tuple, int]]:
+    """Of each pair of a size before and now that is not the same: the pair of the size that it follows, perhaps itself,
+    and how much more it is."""
+    frames: dict[tuple, tuple[tuple, int]] = {}
+    for old, size in sorted(pairs, key=lambda pair: pair[1]):
+        if (isinstance(old, int) and (old == size or old in (0, 1))) or size in (0, 1):
+            continue
+        bases = ((base, size - base[1]) for base, more in frames.values() if more == 0)
+        found = (one for one in bases if 0 < one[1] <= HALO and old - one[0][0] == one[1])
+        frames[old, size] = next(found, ((old, size), 0))
+    return frames
 
 
 def refuse_unknown_sizes(name: str, dims: Iterable[Dims], span: Span | None) -> None:

@@ -60,12 +60,22 @@ def test_static_arguments_stay_whole():
 def test_sizes_that_change_become_symbols():
     n, m = Sym("n"), Sym("m")
     assert generalise([(3, 4), (3,)], [(5, 4), (5,)]) == ((n, 4), (n,))
-    assert generalise([(3, 4), (3,)], [(5, 6), (3,)]) == ((n, m), (3,))
+    assert generalise([(3, 4), (3,)], [(5, 9), (3,)]) == ((n, m), (3,))
     assert generalise([(n,), (n,)], [(5,), (7,)]) == ((n,), (m,))
     assert generalise([(n,), (n,)], [(7,), (7,)]) == ((n,), (n,))
     assert generalise([(n, n)], [(0, 4)]) == ((0, n),)
     assert generalise([(1,)], [(4,)]) == ((4,),)
     assert size_name(0) == "n" and size_name(10) == "n1" and size_name(0, {"n"}) == "m"
+
+
+def test_sizes_that_stay_so_far_apart_are_one_symbol():
+    n, m, p = Sym("n"), Sym("m"), Sym("p")
+    assert generalise([(12, 7), (8, 5)], [(20, 6), (16, 4)]) == ((n + 4, m + 2), (n, m))
+    assert generalise([(3, 4, 5)], [(5, 6, 7)]) == ((n, n + 1, n + 2),)
+    assert generalise([(30,), (10,)], [(31,), (11,)]) == ((n,), (m,))  # too far apart
+    assert generalise([(1,), (3,), (4,)], [(3,), (5,), (6,)]) == ((3,), (n,), (n + 1,))
+    assert generalise([(n + 2,), (n,), (7,)], [(8,), (6,), (9,)]) == ((n + 2,), (n,), (m,))
+    assert generalise([(n + 2,), (n,), (7,)], [(9,), (6,), (9,)]) == ((n,), (m,), (p,))
 
 
 def test_text_of_arguments():

@@ -367,3 +367,55 @@ def test_arrays_of_the_class_itself_serve_all_sizes(caplog):
     assert sum("translated" in record.getMessage() for record in caplog.records) == 2
     with pytest.raises(SourceError, match="over a buffer"):
         mp.jit(lambda x: np.ndarray((2,), buffer=x))(np.ones(2))
+
+
+# ---- a grid and its frame ------------------------------------------------------------------------------------
+
+
+def diffused(field, out, weights):
+    n, m = out.shape
+    mean = (field[:-2, 1:-1] + field[2:, 1:-1] + field[1:-1, :-2] + field[1:-1, 2:]) / 4
+    out[:] = field[1 : n + 1, 1 : m + 1] + weights * (mean - field[1 : n + 1, 1 : m + 1])
+    return np.sum(out * weights)
+
+
+def framed(rng, n, m, more=2):
+    return rng.normal(size=(n + more, m + more)), np.zeros((n, m)), rng.normal(size=(n, m))
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_sizes_that_stay_so_far_apart(native, caplog):
+    rng = np.random.default_rng(1)
+    jitted = mp.jit(diffused)
+    with mp.config(native=native), caplog.at_level("INFO", logger="metaphrase"):
+        for n, m in ((6, 5), (9, 4), (30, 31), (2, 2), (7, 40), (1, 4), (3, 1)):
+            field, out, weights = framed(rng, n, m)
+            ours = out.copy()
+            np.testing.assert_allclose(jitted(field, ours, weights), diffused(field, out, weights), rtol=1e-12)
+            np.testing.assert_allclose(ours, out, rtol=1e-13)
+        assert sum("translated" in r.getMessage() for r in caplog.records) == 4  # two for all, and those of size 1
+        for more in (3, 1):  # it was so by chance
+            field, out, weights = framed(rng, 5, 6, more)
+            for function in (diffused, jitted):
+                with pytest.raises(ValueError):
+                    function(field, out.copy(), weights)
+        field, out, weights = framed(rng, 5, 6)
+        assert jitted(field, out, weights) == pytest.approx(diffused(field, out.copy(), weights))
+    gradient = mp.jit(mp.grad(lambda field, weights: diffused(field, np.zeros(weights.shape), weights)))
+    for n in (4, 6, 9):
+        field, _, weights = framed(rng, n, n + 1)
+        step = rng.normal(size=field.shape)
+        ends = [diffused(field + s * step, np.zeros(weights.shape), weights) for s in (1e-6, -1e-6)]
+        np.testing.assert_allclose(np.sum(gradient(field, weights) * step), (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
+def test_sizes_that_were_so_far_apart_by_chance():
+    @mp.jit
+    def ends(x, y):
+        return x[-1] + y[0] * len(x), np.concatenate([x, y])
+
+    for n, m in ((5, 7), (8, 10), (3, 30), (30, 3), (11, 13), (6, 6)):
+        x, y = np.arange(n) + 0.5, np.arange(m) - 1.0
+        total, both = ends(x, y)
+        assert total == x[-1] + y[0] * n
+        np.testing.assert_array_equal(both, np.concatenate([x, y]))
