@@ -2,7 +2,7 @@
 
 In: (args, kwargs) as the user gave them. Out: `Call`: the leaves, their structure, a `Spec` a leaf, and the
 key under which a specialisation is found again. Sizes are taken as they are at first; when a call comes with
-others, the dims that changed become symbols, equal where the sizes are equal.
+others, the dims that changed become symbols, equal where the sizes are equal, and so much more where they stay so.
 
     f(ones(3))  ->  f64[3]        then f(ones(5))  ->  f64[n], which serves every later length from 2 on
 """
