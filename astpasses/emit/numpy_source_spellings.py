@@ -173,6 +173,13 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
     return _mark_python(emitter, let, [a, b], infix(operator, a, b, let.out.type))
 
 
+@spelled("spaced")
+def _spaced(emitter: Emitter, let: Let) -> Expr:
+    place, step, start = operands(emitter, let)
+    product = infix("*", place, step, let.out.type)
+    return _mark_python(emitter, let, [place, step, start], infix("+", product, start, let.out.type))
+
+
 def _mean(emitter: Emitter, let: Let) -> Expr | None:
     """`np.mean` for a sum divided by the number of what it sums, which is what np.mean computes."""
     total, count = emitter.expr(let.args[0]), let.args[1]

@@ -23,6 +23,7 @@ from . import (  # noqa: F401
     scan,
     shape,
     sorting,
+    spaced,
     special,
     structure,
     sums,

@@ -51,6 +51,7 @@ from .promotion import (
     weak_type,
 )
 from .shape import broadcast, convert
+from .spaced import spaced
 
 
 def array(
@@ -125,11 +126,22 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> At
     length = _range_length(start, stop, step)
     count = iota(length=length, dtype=dtype if dtype.kind in "iu" else i64)
     count = to_dtype(count, dtype)
-    if not (_is_number(step) and step == 1):
-        count = mul(count, broadcast_to(to_dtype(step, dtype), (length,)))
-    if _is_number(start) and start == 0:
-        return count
-    return add(broadcast_to(to_dtype(start, dtype), (length,)), count)
+    first = None if _is_number(start) and start == 0 else to_dtype(start, dtype)
+    if _is_number(step) and step == 1:
+        return count if first is None else add(broadcast_to(first, (length,)), count)
+    step = to_dtype(step, dtype)
+    if first is None:
+        return mul(count, broadcast_to(step, (length,)))
+    if dtype.kind == "f":
+        step = sub(add(first, step), first)  # NumPy steps by how far the second number is from the first
+    return _on_line(count, broadcast_to(step, (length,)), broadcast_to(first, (length,)))
+
+
+def _on_line(place: Atom, step: Atom, start: Atom) -> Atom:
+    """place*step + start; of floats with two roundings."""
+    if place.type.dtype in (np.float32, np.float64):
+        return spaced(place, step, start)
+    return add(mul(place, step), start)
 
 
 def _is_number(value: Any) -> bool:
@@ -191,11 +203,8 @@ def linspace(
     some = at_least(parts, 1) if parts != 0 else 1
     step = div(gap, broadcast_to(scalar_dim(some, working), dims))
     place = broadcast(to_dtype(iota(length=count, dtype=i64), working), shape=(count, *dims), axes=(0,))
-    line = (
-        add(mul(place, broadcast_to(step, (count, *dims))), broadcast_to(low, (count, *dims)))
-        if parts != 0
-        else (broadcast_to(low, (count, *dims)))
-    )
+    first = broadcast_to(low, (count, *dims))
+    line = _on_line(place, broadcast_to(step, (count, *dims)), first) if parts != 0 else first
     if endpoint and isinstance(count, int) and count > 1:  # NumPy sets the last element, free of rounding
         line = concatenate([part(line, 0, 0, count - 1), expand_dims(high, 0)])
     elif endpoint and not isinstance(count, int):

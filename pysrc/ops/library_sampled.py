@@ -321,6 +321,7 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
         weights = None  # then NumPy counts in integers all the same
     check(all_(ge(i, like(i, 0))), exception="ValueError", message="'list' argument must have no negative elements")
     least = scalar_dim(dim_of(minlength), i64)
+    check(ge(least, literal(0)), exception="ValueError", message="'minlength' must not be negative")
     size = i.type.dims[0]
     longest = least
     if size != 0:
@@ -367,6 +368,9 @@ def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = Fal
         flat = ufunc(np.equal, low, high)
         low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5), high)
         edges = to_dtype(linspace(low, high, count + 1), kind)
+        wide = ufunc(np.less, part(edges, 0, 0, count), part(edges, 0, 1, count))
+        message = "Too many bins for data range. Cannot create {} finite-sized bins."
+        check(all_(wide), scalar_dim(count, i64), exception="ValueError", message=message)
     else:
         edges = lift(bins)
         if known_facts().less(0, edges.type.dims[0]):

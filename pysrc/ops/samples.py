@@ -109,6 +109,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "popcount": pointwise((0, 250), dtypes=INTEGERS),
     "threefry": pointwise((0, 2**62), (0, 2**62), dtypes=(u64,)),
     "sampled": pointwise((-3, 3), smooth=False),
+    "spaced": pointwise((0, 40), (-1, 1), (-3, 3), dtypes=(f64, f32)),
     "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_), smooth=False),
     "complex_": pointwise((-3, 3), (-3, 3)),
     "real": pointwise((-3, 3), dtypes=(c128, c64)),
