@@ -340,7 +340,7 @@ def define(writer: FunctionWriter, operation: str, dtype: np.dtype, routine: Rou
         inner = f"static __attribute__((noinline)) {head.replace(name, f'{name}_by_all')} {{\n{body}}}\n"
         body = f"""\
     i64 work = {reduce("mp_times({}, {})".format, routine.work)};
-    int alone = LA_ALONE(work) && work < 1 << 26;
+    int alone = LA_ALONE(work) && work < 1 << 26; /* of more its threads are worth waiting for */
     if (alone) c->blas_alone(1);
     int status = {name}_by_all(c, site, {given});
     if (alone) c->blas_alone(0);

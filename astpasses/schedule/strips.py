@@ -20,7 +20,7 @@ from metaphrase.core.dims import DimLike, Sym, symbols
 from metaphrase.core.scalars import CHEAP
 
 from .dependence import slope
-from .nest import Fn, For, Stmt, Store, dearest, loaded
+from .nest import E, Fn, For, Stmt, Store, dearest, loaded
 from .rewrite import rename_statement
 from .target import Target
 
@@ -56,29 +56,36 @@ def _across(loops: list[For], target: Target) -> For | None:
     than to move elements, or all that is stored does not lie along the innermost one."""
     if len(loops) < 2 or any(symbols(loop.extent) & {outer.index for outer in loops} for loop in loops):
         return None
-    inner, stores = loops[-1], loops[-1].body
-    if any(not s.index or slope(s.index[-1], inner.index) != 1 or dearest(s) > CHEAP for s in stores):  # type: ignore[attr-defined, arg-type]
+    *outer, inner = loops
+    stores = _stores(inner)
+    if any(not s.index or _slope(s.index[-1], inner) != 1 or dearest(s) > CHEAP for s in stores):
         return None
-    moving = [load.index for s in stores for load in loaded(s) if load.index]
-    read = [index for index in moving if any(slope(entry, inner.index) for entry in index[:-1])]  # type: ignore[arg-type]
-    ways = [loop for loop in loops[:-1] for index in read if slope(index[-1], loop.index) == 1]  # type: ignore[arg-type]
-    if not ways or any(_is_short(loop.extent, _width(stores, target)) for loop in (inner, ways[0])):
-        return None
-    return ways[0]
+    read = [load.index for s in stores for load in loaded(s) if any(_slope(entry, inner) for entry in load.index[:-1])]
+    ways = [loop for loop in outer for index in read if _slope(index[-1], loop) == 1]
+    return None if not ways or any(_is_short(loop, _width(inner, target)) for loop in (inner, ways[0])) else ways[0]
 
 
-def _is_short(extent: DimLike, width: int) -> bool:
-    return isinstance(extent, int) and extent < 2 * width
+def _stores(loop: For) -> list[Store]:
+    return [stmt for stmt in loop.body if isinstance(stmt, Store)]
 
 
-def _width(stores: tuple[Stmt, ...], target: Target) -> int:
+def _slope(entry: object, loop: For) -> int | None:
+    """By how much an index entry moves with a loop; None where that is no constant, or nobody knows."""
+    return None if isinstance(entry, E) else slope(entry, loop.index)  # type: ignore[arg-type]
+
+
+def _is_short(loop: For, width: int) -> bool:
+    return isinstance(loop.extent, int) and loop.extent < 2 * width
+
+
+def _width(loop: For, target: Target) -> int:
     """The elements of a strip: those of one line of the cache."""
-    return max(4, min(16, target.line // max(s.buf.dtype.itemsize for s in stores)))  # type: ignore[attr-defined]
+    return max(4, min(16, target.line // max(s.buf.dtype.itemsize for s in _stores(loop))))
 
 
 def _cut(loops: list[For], across: For, fn: Fn, target: Target) -> tuple[Stmt, ...]:
     inner, names, span = loops[-1], fn.names, loops[0].span
-    width, extent = _width(inner.body, target), inner.extent
+    width, extent = _width(inner, target), inner.extent
     strips = extent // width
     strip = names.fresh(inner.index)
 
