@@ -1,4 +1,5 @@
-"""A loop whose places have quotients of its counter by sizes of the run goes over stretches in which these stay.
+"""A loop whose places have quotients of its counter by sizes of the run, or large ones, goes over stretches in which
+these stay.
 
 In: the final tree. Out: the same, where a parallel loop that only stores, and that no size is known to divide
 (digits.py), is a loop over quotients around one over remainders. Example, a part of `x.reshape(n, m).T.reshape(-1)`
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metaphrase.core.dims import Dim, Sym, dim_max, dim_min, floordiv, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, dim_min, floordiv, symbols
 from metaphrase.core.facts import divide
 
 from .dependence import slope
@@ -35,15 +36,15 @@ def without_quotients(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops written anew."""
 
     def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(_of_stretches(s, fn) or s.with_blocks(tuple(map(changed, s.blocks))) for s in block)
+        return tuple(_of_stretches(s, fn, target) or s.with_blocks(tuple(map(changed, s.blocks))) for s in block)
 
     return fn.body if target.threads else changed(fn.body)
 
 
-def _of_stretches(loop: Stmt, fn: Fn) -> For | None:
+def _of_stretches(loop: Stmt, fn: Fn, target: Target) -> For | None:
     if not isinstance(loop, For) or loop.kind != "par" or not all(isinstance(s, Store) for s in loop.body):
         return None
-    candidates = dict.fromkeys(_quotients(loop))
+    candidates = dict.fromkeys(_quotients(loop, target))
     if not candidates:
         return None
     # The size that others are multiples of comes first: of it they need no loop of their own.
@@ -66,16 +67,18 @@ def _of_stretches(loop: Stmt, fn: Fn) -> For | None:
         Bind(low, Index(dim_max(0, first - Sym(row) * base)), loop.span),
         Bind(length, Index(dim_min(base, first + loop.extent - Sym(row) * base) - Sym(low)), loop.span),
     )
-    if base in (divisor for _, divisor in _quotients(inner)):
+    if base in (divisor for _, divisor in _quotients(inner, target)):
         return None
-    return For(q, rows, (*binds, _of_stretches(inner, fn) or inner), "par", loop.span)
+    return For(q, rows, (*binds, _of_stretches(inner, fn, target) or inner), "par", loop.span)
 
 
-def _quotients(loop: For) -> Iterator[tuple[Dim, Dim]]:
-    """The numbers that go up with a loop's counter and that places in it divide, and by which sizes of the run."""
+def _quotients(loop: For, target: Target) -> Iterator[tuple[Dim, DimLike]]:
+    """The numbers that go up with a loop's counter and that places in it divide, and by which sizes: of the run, or so
+    large that a division for each stretch is nothing."""
     inside = bound_inside(loop)
     for number, base in divisions(loop, joined=True):
-        if isinstance(base, Dim) and isinstance(number, Dim) and slope(number, loop.index) == 1:
+        may_be_long = isinstance(base, Dim) or base >= target.row
+        if may_be_long and isinstance(number, Dim) and slope(number, loop.index) == 1:
             if (symbols(number) | symbols(base)) & inside <= {loop.index}:
                 yield number, base
 

@@ -90,11 +90,13 @@ class _Callee:
             _is_copy(own, copy, env) for own, copy in zip(self.function.lets, copies)
         ):
             return None
-        outs = tuple(env[r] for r in self.function.results if isinstance(r, Var))
-        inner = {out for copy in copies for out in copy.outs}.difference(outs)
-        if any(last.get(out, start) >= end for out in inner) or not all(p in env for p in self.function.params):
+        if not all(param in env for param in self.function.params):
             return None
         args = tuple(env[param] for param in self.function.params)
+        outs = tuple(env[r] for r in self.function.results if isinstance(r, Var))
+        made = {out for copy in copies for out in copy.outs}
+        if not made.isdisjoint(args) or any(last.get(out, start) >= end for out in made.difference(outs)):
+            return None  # it is given what it makes, or what it makes on the way is read elsewhere
         return Let(outs, REGISTRY["call"], args, {"function": self.function}, copies[-1].span)  # type: ignore[arg-type]
 
 

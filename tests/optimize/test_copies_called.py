@@ -81,6 +81,28 @@ def test_what_is_no_copy_stays(name):
     assert with_copies_called(function) is function
 
 
+@pytest.mark.parametrize("given", ["d", "e"])
+def test_what_is_given_a_value_of_its_own_is_no_copy(given):
+    text = """
+def f(x: f64[3], y: f64[3]) -> f64:
+    d: f64[3] = sin(x)
+    e: f64[3] = mul(d, y)
+    g: f64[3] = mul(e, {given})
+    i: f64 = reduce_sum(g, axes=(0,))
+    def inner(p: f64[3], q: f64[3], r: f64[3]) -> f64:
+        a: f64[3] = sin(p)
+        b: f64[3] = mul(a, q)
+        c: f64[3] = mul(b, r)
+        s: f64 = reduce_sum(c, axes=(0,))
+        return s
+    h: f64 = call(y, x, y, function=inner)
+    k: f64 = add(i, h)
+    return k
+"""
+    function = check(read(text.format(given=given)))
+    assert with_copies_called(function) is function
+
+
 def test_attributes_and_literals_count():
     callee = """
     def inner(p: f64[3]) -> f64[3]:
