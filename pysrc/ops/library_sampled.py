@@ -407,12 +407,12 @@ def _of_bins(x: Atom, edges: Atom) -> tuple[Atom, Atom]:
 
 
 def _of_equal_bins(x: Atom, edges: Atom) -> tuple[Atom, Atom]:
-    """The same by arithmetic, which is off by one at most; the edges tell. Of halves, which have differences."""
+    """The same by arithmetic, which is off by one at most; the edges tell."""
     dims, count = x.type.dims, edges.type.dims[0] - 1
     low, top = (broadcast_to(part(edges, 0, k, 1, squeezed=True), dims) for k in (0, count))
     outside = not_(and_(ge(x, low), le(x, top)))
     last = broadcast_to(scalar_dim(count - 1, i64), dims)
-    own, first, end = (mul(like(to_dtype(v, np.float64), 0.5), to_dtype(v, np.float64)) for v in (x, low, top))
+    own, first, end = (to_dtype(v, np.float64) for v in (x, low, top))
     share = div(sub(own, first), sub(end, first))
     bins = broadcast_to(to_dtype(scalar_dim(count, i64), np.float64), dims)
     share = mul(select(outside, like(share, 0), share), bins)
