@@ -65,6 +65,18 @@ def test_numbers_and_arrays_of_the_host_go_to_the_device_that_is_named():
     check(f(cupy.asarray(np.arange(3.0)), np.arange(3.0)), np.arange(3.0) ** 2)
 
 
+def test_sizes_that_stay_so_far_apart():
+    @mp.jit(device="gpu")
+    def f(field, out):
+        return out + field[1:-1] - field[:-2], np.sum(field[2:] * out)
+
+    for n in (5, 8, 30, 2):
+        field, out = np.arange(n + 2.0) ** 2, np.arange(n) / 4
+        moved, total = f(cupy.asarray(field), cupy.asarray(out))
+        np.testing.assert_allclose(moved.get(), out + field[1:-1] - field[:-2])
+        np.testing.assert_allclose(float(total), np.sum(field[2:] * out))
+
+
 def test_sizes_change_without_another_translation():
     f = mp.jit(lambda x: (x * x.shape[0], x.shape[0], len(x) + 1))
     for n in (3, 5, 8, 100):
