@@ -325,6 +325,39 @@ def test_pullbacks_of_sizes_that_a_run_decides(function, native):
             np.testing.assert_allclose(pulled(q, weights), wanted, atol=1e-7)
 
 
+OF_SIZES = {
+    "a part": lambda q: q[1:] ** 2,
+    "differences": lambda q: np.diff(q) ** 2,
+    "every other": lambda q: q[::2] ** 2,
+    "a half": lambda q: q[len(q) // 2 :] ** 2,
+    "without one": lambda q: np.delete(q, 0) * 2,
+    "one more": lambda q: np.insert(q, 1, q[0]) ** 2,
+    "windows": lambda q: np.convolve(q, np.ones(3), "valid") ** 2,
+    "both": lambda q: np.concatenate([q, q[1:]]) ** 2,
+    "a table": lambda q: np.outer(q, q[1:]),
+}
+
+
+@pytest.mark.parametrize("name", OF_SIZES)
+def test_linear_functions_of_sizes_that_are_made_of_others(name):
+    function = OF_SIZES[name]
+
+    @mp.jit
+    def pulled(q):
+        y, pullback = mp.vjp(function, q)
+        return pullback(y)[0]
+
+    @mp.jit
+    def pushed(q):
+        return mp.linearize(function, q)[1](np.ones(len(q)))
+
+    for n in (5, 4, 9):
+        q = np.random.default_rng(n).normal(size=n)
+        slopes = [(function(q + s) - function(q - s)).ravel() / 2e-6 for s in 1e-6 * np.eye(n)]
+        np.testing.assert_allclose(pulled(q), slopes @ function(q).ravel(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(pushed(q).ravel(), np.sum(slopes, axis=0), rtol=1e-6, atol=1e-7)
+
+
 def gathered(x):
     squares, pairs = [], []
     for i in range(len(x)):

@@ -198,12 +198,12 @@ def _runs(here: Session, code: Any) -> bool:
 
 
 def _measures(function: Function, args: list) -> bool:
-    """Whether results have sizes that only the run of the function knows, or arguments those that such a run
-    left (a `vjp` for its pullback): a `call` knows of neither."""
+    """Whether results are sizes, or have some that only the run of the function knows, or arguments those that such a
+    run left (a `vjp` for its pullback): a `call` knows of none of them."""
     if any(type_symbols(p.type) and p.type != a.type for p, a in zip(function.params, args)):
         return True
     known: set[str] = set().union(*(type_symbols(p.type) for p in function.params))
-    return any(type_symbols(r.type) - known for r in function.results)
+    return any(r.type.value is not None or type_symbols(r.type) - known for r in function.results)
 
 
 def _written_out(here: Session, function: Function, args: list) -> tuple:
