@@ -92,7 +92,7 @@ def ndarray(
     """What is in it nobody knows, as of `np.empty`."""
     if buffer is not None or strides is not None:
         message = "np.ndarray over a buffer, or with strides, has no translation"
-        raise UnsupportedError(message, remedy="make a view of an array by indexing", code="numpy")
+        raise UnsupportedError(message, remedy="make a view of an array by indexing", code="numpy-function")
     return zeros(shape, dtype, order)
 
 

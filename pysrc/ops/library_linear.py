@@ -28,10 +28,11 @@ from .complex_numbers import conj
 from .effects import check
 from .families import like, real_dtype
 from .library_creation import eye
+from .library_elementwise import isfinite_
 from .library_norms import norm
 from .library_products import dot, matmul
 from .library_products import matrix_power as positive_power
-from .library_reductions import amax, amin, sum_
+from .library_reductions import all_, amax, amin, sum_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, reshape, squeeze
 from .limits import UnknownSize
 from .matrices import adjoint, along_rows, as_dtype, hermitian_from_lower, turned
@@ -207,7 +208,9 @@ def eigvalsh(a: Operand, UPLO: str = "L") -> Atom:
 
 def eig(a: Operand) -> Any:
     """Complex, always: NumPy gives real arrays where all values are real, which depends on them."""
-    values, vectors, failed = linear.eig(matrices(a, "eig", True))
+    x = matrices(a, "eig", True)
+    check(all_(isfinite_(x)), exception="LinAlgError", message="Array must not contain infs or NaNs")
+    values, vectors, failed = linear.eig(x)
     required(failed, "Eigenvalues did not converge")
     return _result("EigResult", values, vectors)
 

@@ -346,6 +346,12 @@ def inner_iteration_always_raises(x, t):
     return t, count
 
 
+def iteration_asks_for_the_largest_of_none(x, t):
+    while t > 0.1:
+        t = np.max(x) * 0.05
+    return t
+
+
 def while_that_raises(x):
     while x < 0:
         raise ValueError("negative")
@@ -408,4 +414,5 @@ CASES = [
     *((iteration_always_raises, (_X, v)) for v in (0.0, 1.0)),
     *((inner_iteration_always_raises, (_X, v)) for v in (0.0, 0.15, 1.0)),
     *((while_that_raises, (v,)) for v in (2.0, -2.0)),
+    *((iteration_asks_for_the_largest_of_none, (x, t)) for x in (np.zeros(0), _X) for t in (0.0, 1.0)),
 ]

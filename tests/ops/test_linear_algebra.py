@@ -97,6 +97,7 @@ def test_eigenvalues_of_any_matrix_are_complex():
         (lambda a: np.linalg.solve(a, np.ones(2)), np.ones((2, 2)), "Singular matrix"),
         (lambda a: np.linalg.solve(a, np.ones((2, 1))), np.stack([np.eye(2), np.ones((2, 2))]), "Singular"),
         (np.linalg.cholesky, -np.eye(3), "positive definite"),
+        (lambda a: np.linalg.eig(a)[1], np.full((2, 2), np.nan), "must not contain infs or NaNs"),
     ],
 )
 def test_matrices_that_have_no_answer(function, matrix, words, native):

@@ -132,8 +132,8 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
             error.remedy or "use arrays, and index them by what changes",
         )
         return error.handed_on(over)
-    if isinstance(error, BranchRaised):
-        return PeelFirst("an iteration always raises", error.span)
+    if isinstance(error, BranchRaised) or getattr(error, "code", "") == "empty":
+        return PeelFirst("an iteration always raises", error.span)  # type: ignore[attr-defined]
     if isinstance(error, SourceError):
         over = TrialOver(error.message, error.span, error.remedy)
         over.otherwise = getattr(error, "otherwise", None)
