@@ -348,7 +348,7 @@ def inner_iteration_always_raises(x, t):
 
 def iteration_asks_for_the_largest_of_none(x, t):
     while t > 0.1:
-        t = np.max(x) * 0.05
+        t = np.max(x) * 0.02
     return t
 
 
