@@ -368,7 +368,7 @@ def solutions(names: Iterable[str], dims: Sequence[DimLike]) -> list[tuple[str, 
                 continue
             (name,) = unknown
             slope, rest = linear_in(dim, Atom("sym", name)) or (0, 0)
-            if slope and isinstance(slope, int) and name not in symbols(rest):
+            if isinstance(slope, int) and slope and name not in symbols(rest):
                 found.append((name, k, slope, rest))
                 left -= unknown
                 break

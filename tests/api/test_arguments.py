@@ -11,6 +11,7 @@ import metaphrase as mp
 from metaphrase.api.arguments import Form, generalise, size_name, spec_of, take_apart
 from metaphrase.api.types import ArgumentsError, ShapeDtypeStruct, parse_arguments, parse_call, parse_call_of
 from metaphrase.core.dims import Sym
+from metaphrase.source import SourceError
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,8 @@ def test_text_that_is_wrong(text, message, column):
         parse_arguments(text)
     first, shown, caret = str(caught.value).splitlines()
     assert message in first and shown.strip() == text and caret == "  " + " " * column + "^"
+
+
+def test_a_size_that_no_array_tells_is_refused_by_name():
+    with pytest.raises(SourceError, match="don't tell the size m, which is in m\\*n"):
+        mp.source(lambda x, y: x.sum() + len(y), "f64[n*m], f64[n]")
