@@ -14,6 +14,7 @@ So arrays that are repeated, or reshaped on the way, are read and written as the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols, terms_of
 from metaphrase.core.facts import divide
@@ -21,21 +22,22 @@ from metaphrase.core.facts import divide
 from .expressions import merge_split_indices
 from .nest import E, Fn, For, Index, Load, Map, Stmt, Store, walk
 from .place import accesses_of
-from .rewrite import map_expression, map_statement, rename_statement
+from .rewrite import map_expression, map_statement, rename_statement, replaced
 from .target import Target
 
 
 def in_digits(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops written anew."""
-
-    def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(_of_two_digits(s, fn, target) or s.with_blocks(tuple(map(changed, s.blocks))) for s in block)
-
-    return fn.body if target.threads else changed(fn.body)
+    return fn.body if target.threads else replaced(fn.body, lambda stmt: _of_two_digits(stmt, fn, target))
 
 
-def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> For | None:
-    if not isinstance(loop, For) or loop.kind != "par" or not all(isinstance(s, Store) for s in loop.body):
+def only_stores(stmt: Stmt) -> TypeGuard[For]:
+    """Whether a statement is a parallel loop of stores."""
+    return isinstance(stmt, For) and stmt.kind == "par" and all(isinstance(s, Store) for s in stmt.body)
+
+
+def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> tuple[For] | None:
+    if not only_stores(loop):
         return None
     for base in dict.fromkeys(_divisors(loop)):
         high, rest = divide(loop.extent, base)
@@ -52,7 +54,7 @@ def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> For | None:
             rows = tuple(at_number(s, loop, base * Sym(number) + Sym(low), fn) for s in loop.body)
             made = For(number, high, (For(low, base, rows, "par", loop.span),), "par", loop.span)
         if base not in _divisors(made):
-            return made
+            return (made,)
     return None
 
 
@@ -98,4 +100,4 @@ def at_number(stmt: Stmt, loop: For, number: DimLike, fn: Fn) -> Stmt:
     return map_statement(renamed, simplified, lambda buf, index: (buf, place(index)), fn.facts.simplify)
 
 
-__all__ = ["at_number", "divisions", "in_digits"]
+__all__ = ["at_number", "divisions", "in_digits", "only_stores"]

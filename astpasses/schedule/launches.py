@@ -48,7 +48,7 @@ from .nest import (
 )
 from .place import near
 from .rewrite import map_expression, with_storages
-from .storage import derived
+from .storage import fact_attribute
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Region(Stmt):
     frame: tuple[Buf, ...] = ()
     shared: tuple[Buf, ...] = ()
 
-    @derived
+    @fact_attribute
     def blocks(self) -> tuple[tuple[Stmt, ...], ...]:
         return (self.body,)
 

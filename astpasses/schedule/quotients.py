@@ -26,23 +26,19 @@ from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, dim_min, floordiv, 
 from metaphrase.core.facts import divide
 
 from .dependence import slope
-from .digits import at_number, divisions
-from .nest import Bind, Fn, For, Index, Stmt, Store, bound_inside
-from .rewrite import rename_statement
+from .digits import at_number, divisions, only_stores
+from .nest import Bind, Fn, For, Index, Stmt, bound_inside
+from .rewrite import rename_statement, replaced
 from .target import Target
 
 
 def without_quotients(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops written anew."""
-
-    def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(_of_stretches(s, fn, target) or s.with_blocks(tuple(map(changed, s.blocks))) for s in block)
-
-    return fn.body if target.threads else changed(fn.body)
+    return fn.body if target.threads else replaced(fn.body, lambda stmt: _of_stretches(stmt, fn, target))
 
 
-def _of_stretches(loop: Stmt, fn: Fn, target: Target) -> For | None:
-    if not isinstance(loop, For) or loop.kind != "par" or not all(isinstance(s, Store) for s in loop.body):
+def _of_stretches(loop: Stmt, fn: Fn, target: Target) -> tuple[For] | None:
+    if not only_stores(loop):
         return None
     candidates = dict.fromkeys(_quotients(loop, target))
     if not candidates:
@@ -69,7 +65,7 @@ def _of_stretches(loop: Stmt, fn: Fn, target: Target) -> For | None:
     )
     if base in (divisor for _, divisor in _quotients(inner, target)):
         return None
-    return For(q, rows, (*binds, _of_stretches(inner, fn, target) or inner), "par", loop.span)
+    return (For(q, rows, (*binds, *(_of_stretches(inner, fn, target) or (inner,))), "par", loop.span),)
 
 
 def _quotients(loop: For, target: Target) -> Iterator[tuple[Dim, DimLike]]:

@@ -63,6 +63,16 @@ def mapped(stmt: Stmt, change: Change) -> Stmt:
     return stmt.changed(change)
 
 
+def replaced(block: tuple[Stmt, ...], change: Callable[[Stmt], tuple[Stmt, ...] | None]) -> tuple[Stmt, ...]:
+    """A block with what `change` gives in the place of a statement, at any depth: None leaves the statement, and looks
+    at those in it."""
+    rows: list[Stmt] = []
+    for stmt in block:
+        new = change(stmt)
+        rows += (stmt.with_blocks(tuple(replaced(b, change) for b in stmt.blocks)),) if new is None else new
+    return tuple(rows)
+
+
 def rename_statement(stmt: Stmt, values: Mapping[str, DimLike]) -> Stmt:
     """Put dims in the place of symbols throughout a statement."""
     if not values:

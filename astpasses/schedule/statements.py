@@ -20,7 +20,7 @@ from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.late import dataclass
 from metaphrase.source import Span
 
-from .storage import Access, Buf, Load, Map, derived
+from .storage import Access, Buf, Load, Map, fact_attribute
 
 Self = TypeVar("Self", bound="Stmt")
 Blocks = tuple[tuple["Stmt", ...], ...]
@@ -92,11 +92,11 @@ class Store(Stmt):
     span: Span | None = None
     atomic: bool = False
 
-    @derived
+    @fact_attribute
     def expressions(self) -> tuple[E, ...]:
         return (self.value, *(x for x in self.index if isinstance(x, E)))
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, self.index, True),)
 
@@ -124,11 +124,11 @@ class Bind(Stmt):
     value: E
     span: Span | None = None
 
-    @derived
+    @fact_attribute
     def binds(self) -> str:
         return self.name
 
-    @derived
+    @fact_attribute
     def expressions(self) -> tuple[E, ...]:
         return (self.value,)
 
@@ -156,7 +156,7 @@ class Nest(Stmt):
     span: Span | None = None
     inner = ("first", "body")
 
-    @derived
+    @fact_attribute
     def blocks(self) -> Blocks:
         return (self.first, self.body)
 
@@ -197,7 +197,7 @@ class For(Stmt):
     width: int = 1
     guarded, inner = True, ("body",)
 
-    @derived
+    @fact_attribute
     def binds(self) -> str:
         return self.index
 
@@ -205,11 +205,11 @@ class For(Stmt):
     def is_scan(self) -> bool:
         return self.on == "block" and self.kind == "seq" and bool(self.partials)
 
-    @derived
+    @fact_attribute
     def blocks(self) -> Blocks:
         return (self.body,)
 
-    @derived
+    @fact_attribute
     def extents(self) -> tuple[DimLike, ...]:
         return (self.extent,) if self.parts is None else (self.extent, self.parts.whole, self.parts.length)
 
@@ -234,19 +234,19 @@ class While(Stmt):
     span: Span | None = None
     guarded, inner = True, ("before", "body")
 
-    @derived
+    @fact_attribute
     def binds(self) -> str:
         return self.counter
 
-    @derived
+    @fact_attribute
     def blocks(self) -> Blocks:
         return (self.before, self.body)
 
-    @derived
+    @fact_attribute
     def expressions(self) -> tuple[E, ...]:
         return (self.condition,)
 
-    @derived
+    @fact_attribute
     def extents(self) -> tuple[DimLike, ...]:
         return () if self.limit is None else (self.limit,)
 
@@ -265,11 +265,11 @@ class If(Stmt):
     span: Span | None = None
     inner = ("then", "orelse")
 
-    @derived
+    @fact_attribute
     def blocks(self) -> Blocks:
         return (self.then, self.orelse)
 
-    @derived
+    @fact_attribute
     def expressions(self) -> tuple[E, ...]:
         return (self.condition,)
 
@@ -304,11 +304,11 @@ class LibraryCall(Stmt):
     site: int = -1
     guarded = True
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         return (*(view.access(False) for view in self.reads), *(view.access(True) for view in self.writes))
 
-    @derived
+    @fact_attribute
     def extents(self) -> tuple[DimLike, ...]:
         dims = (value for _, value in self.attributes if isinstance(value, Dim))
         return (*(d for v in (*self.reads, *self.writes) for d in (*v.extents, *v.strides)), *dims)
@@ -329,11 +329,11 @@ class Combine(Stmt):
     span: Span | None = None
     guarded = True
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.partials, (0,), False, True), Access(self.buf, (), True))
 
-    @derived
+    @fact_attribute
     def extents(self) -> tuple[DimLike, ...]:
         return self.partials.dims
 
@@ -351,7 +351,7 @@ class Check(Stmt):
     span: Span | None = None
     ordered = True
 
-    @derived
+    @fact_attribute
     def expressions(self) -> tuple[E, ...]:
         return (self.ok, *self.values)
 
@@ -370,7 +370,7 @@ class Effect(Stmt):
     span: Span | None = None
     ordered = True
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         both = ((self.reads, False), (self.writes, True))
         return tuple(Access(buf, (), write, True) for bufs, write in both for buf in bufs)
@@ -384,7 +384,7 @@ class Swap(Stmt):
     b: Buf
     span: Span | None = None
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         return tuple(Access(buf, (), True, True) for buf in (self.a, self.b))
 
@@ -397,11 +397,11 @@ class Grow(Stmt):
     length: DimLike
     span: Span | None = None
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         return tuple(Access(buf, (), True, True) for buf in self.bufs)
 
-    @derived
+    @fact_attribute
     def extents(self) -> tuple[DimLike, ...]:
         return (self.length,)
 
@@ -423,7 +423,7 @@ class SetDims(Stmt):
     buf: Buf
     span: Span | None = None
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, (), True, True),)
 
@@ -444,12 +444,12 @@ class CallFn(Stmt):
     def ordered(self) -> bool:  # type: ignore[override]
         return self.fails
 
-    @derived
+    @fact_attribute
     def accesses(self) -> tuple[Access, ...]:
         result = () if self.result is None else (Access(self.result, (), True),)
         return (*(Access(buf, (), buf in self.writes, True) for buf in self.bufs), *result)
 
-    @derived
+    @fact_attribute
     def extents(self) -> tuple[DimLike, ...]:
         return self.sizes
 

@@ -41,8 +41,8 @@ def fact(rule: Callable[[N], T]) -> Callable[[N], T]:
     return of
 
 
-class _Derived:
-    """An attribute that is worked out when it is first asked for, and stands in the object from then on."""
+class _Attribute:
+    """Python's cached_property, without the lock that it takes before Python 3.12."""
 
     def __init__(self, rule: Callable[[Any], Any]):
         self.rule, self.name = rule, rule.__name__
@@ -52,9 +52,9 @@ class _Derived:
         return value
 
 
-def derived(rule: Callable[[Any], T]) -> T:
-    """The attribute that a method works out, once for each object."""
-    return cast(T, _Derived(rule))
+def fact_attribute(rule: Callable[[Any], T]) -> T:
+    """A fact that is an attribute: the method works it out once for each object."""
+    return cast(T, _Attribute(rule))
 
 
 class Buf:
@@ -181,9 +181,9 @@ __all__ = [
     "Index",
     "Load",
     "Map",
-    "derived",
     "expression_symbols",
     "fact",
+    "fact_attribute",
     "index_symbols",
     "loads",
     "place_symbols",

@@ -21,23 +21,19 @@ from metaphrase.core.scalars import CHEAP
 
 from .dependence import slope
 from .nest import E, Fn, For, Stmt, Store, dearest, loaded
-from .rewrite import rename_statement
+from .rewrite import rename_statement, replaced
 from .target import Target
 
 
 def in_strips(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops cut."""
 
-    def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(new for stmt in block for new in one(stmt))
-
-    def one(stmt: Stmt) -> tuple[Stmt, ...]:
+    def cut(stmt: Stmt) -> tuple[Stmt, ...] | None:
         loops = _perfect(stmt)
-        if (across := _across(loops, target)) is not None:
-            return _cut(loops, across, fn, target)
-        return (stmt.with_blocks(tuple(map(changed, stmt.blocks))),)
+        across = _across(loops, target)
+        return None if across is None else _cut(loops, across, fn, target)
 
-    return fn.body if target.threads else changed(fn.body)
+    return fn.body if target.threads else replaced(fn.body, cut)
 
 
 def _perfect(stmt: Stmt) -> list[For]:
