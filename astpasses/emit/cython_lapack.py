@@ -1,11 +1,11 @@
-"""Linear algebra as C around BLAS and LAPACK: matrices lie row after row, and LAPACK wants column after column.
+"""Linear algebra as C around LAPACK: matrices lie row after row, and LAPACK wants column after column.
 
 In: a `LibraryCall` of one of the operations below. Out: the call of the C function, whose text goes into the writer's
 `routines`. The last results of an operation may be flags: 1 where LAPACK says that it failed, with NaN in the results.
 
     solve(a, b, x, singular)   ->   f64_solve(c, 0, n, k, a, b, x, singular, 0)
 
-A C function returns 0 or what the program returns. The libraries count in ints of 32 bits: `_define` puts the one
+A C function returns 0 or what the program returns. The libraries count in ints of 32 bits: `define` puts the one
 test before every body, so that what does not fit fails at `site` before anything is called; an argument that LAPACK
 refuses fails at `site + 1`. What a routine needs for its work it takes from the context's arena, and gives back.
 """
